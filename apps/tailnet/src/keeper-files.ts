@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type DeviceState,
@@ -16,6 +16,8 @@ export interface KeeperFiles {
   ask(podUID: string, unit: DeviceUnit | undefined): void;
   /** Undefined: it has not said anything yet, or it cannot be read. */
   stateOf(podUID: string): DeviceState | undefined;
+  /** Nothing of the pod runs or stands any more; not where it cannot be read. */
+  hasEnded(podUID: string): boolean;
 }
 
 /** Whether the network stands that the unit asks for. */
@@ -37,5 +39,6 @@ export const createKeeperFiles = (runFolder: string): KeeperFiles => {
         return undefined;
       }
     },
+    hasEnded: (podUID) => !existsSync(unitFile(states, podUID)),
   };
 };

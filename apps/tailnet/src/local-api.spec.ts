@@ -71,6 +71,15 @@ test.each<[what: string, answer: (request: IncomingMessage, response: ServerResp
   await expect(failed).rejects.not.toThrow('secret');
 });
 
+test('an answer that comes byte by byte ends when its time is over', async () => {
+  let drops: NodeJS.Timeout | undefined;
+  answer = (_, response) => {
+    drops = setInterval(() => response.write(' '), 100);
+  };
+  await expect(api.status()).rejects.toThrow('no answer within 3000 ms');
+  clearInterval(drops);
+});
+
 test('a socket that nobody listens on is an error', async () => {
   await expect(createLocalApi(join(folder, 'none.sock')).status()).rejects.toThrow(LocalApiError);
 });

@@ -59,9 +59,11 @@ const ask = (socketPath: string, method: 'GET' | 'POST', path: string, body?: st
   new Promise((resolve, reject) => {
     const fail = (why: string): void => reject(new LocalApiError(`LocalAPI ${path}: ${why}`));
     const headers = { host: 'local-tailscaled.sock' };
-    const asked = request({ socketPath, path: `/localapi/v0/${path}`, method, headers, timeout: TIMEOUT_MS });
-    asked.on('timeout', () => asked.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
-    asked.on('error', (error) => fail(error.message));
+    // Of the whole answer: a process that is no longer its own could send a byte now and then.
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const why = (error: Error): string => (signal.aborted ? `no answer within ${TIMEOUT_MS} ms` : error.message);
+    const asked = request({ socketPath, path: `/localapi/v0/${path}`, method, headers, signal });
+    asked.on('error', (error) => fail(why(error)));
     asked.on('response', (response) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
@@ -70,7 +72,7 @@ const ask = (socketPath: string, method: 'GET' | 'POST', path: string, body?: st
         if (bytes > MOST_BYTES) asked.destroy(new Error(`more than ${MOST_BYTES} bytes`));
         else chunks.push(chunk);
       });
-      response.on('error', (error) => fail(error.message));
+      response.on('error', (error) => fail(why(error)));
       response.on('end', () => {
         const { statusCode = 0 } = response;
         if (statusCode >= 200 && statusCode < 300) resolve(Buffer.concat(chunks).toString());

@@ -398,6 +398,30 @@ describe('what is kept of a pod', () => {
     expect(agent.list()).toEqual([]);
   });
 
+  test('keeps the pod from being added again until nothing is left of it', async () => {
+    const agent = await run();
+    isKeeperAway = true;
+    records.clear();
+    await agent.tidy();
+    await until('the keeper is to end it', () => unit() === undefined);
+    await expect(agent.add(added(), 'Immediate', within())).rejects.toThrow('its former device is being removed');
+    expect(unit()).toBeUndefined();
+    isKeeperAway = false;
+    await until('nothing is left', () => !existsSync(podFolder()) && agent.observe().pendingRemovals === 0);
+    await agent.add(added(), 'Immediate', within());
+    await agent.tidy();
+    expect([agent.list().length, existsSync(podFolder())]).toEqual([1, true]);
+  });
+
+  test('stays where the keeper has left a state that cannot be read', () => {
+    const keeper = createKeeperFiles(join(folder, 'run'));
+    isKeeperAway = true;
+    writeFileSync(join(statesDir(), `${POD}.json`), 'half a st');
+    expect([keeper.stateOf(POD), keeper.hasEnded(POD)]).toEqual([undefined, false]);
+    rmSync(join(statesDir(), `${POD}.json`));
+    expect(keeper.hasEnded(POD)).toBe(true);
+  });
+
   test.each<[what: string, make: () => void]>([
     ['the API server is away', () => (areRecordsKnown = false)],
     ['it has a record', () => record()],

@@ -84,15 +84,19 @@ const createEnding = ({ kept, keeper, logger }: PodDevicesParts, devices: Map<st
   const ending = new Set<string>();
   const end = async (device: PodDevice): Promise<void> => {
     const { podUID } = device.pod;
+    if (ending.has(podUID)) return;
     ending.add(podUID);
-    await device.stop();
-    devices.delete(podUID);
-    keeper.ask(podUID, undefined);
-    // Its process may write there until it has ended.
-    while (keeper.stateOf(podUID) !== undefined) await delay(LOOK_MS);
-    kept.remove(podUID);
-    ending.delete(podUID);
-    logger.info({ pod: podUID }, 'its device is removed');
+    try {
+      await device.stop();
+      devices.delete(podUID);
+      keeper.ask(podUID, undefined);
+      // Its process may write there until it has ended.
+      while (!keeper.hasEnded(podUID)) await delay(LOOK_MS);
+      kept.remove(podUID);
+      logger.info({ pod: podUID }, 'its device is removed');
+    } finally {
+      ending.delete(podUID);
+    }
   };
   return { ending: ending as ReadonlySet<string>, end };
 };
@@ -123,6 +127,8 @@ export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
     startOf: (podUID) => devices.get(podUID)?.pod.start,
     async add({ podUID, namespace, podName, container }, start, signal) {
       const pod = { podUID, namespace, podName, start, container, addresses: [] };
+      // What is removed is that of this pod, whichever device has made it.
+      if (ending.has(podUID)) throw new Error(`pod ${namespace}/${podName}: its former device is being removed`);
       const known = devices.get(podUID);
       if (known) known.update({ container, start });
       else kept.write(pod);
