@@ -78,6 +78,10 @@ export const agentOptions = {
   ),
   bpfObject: option(text(beside('bpf/build/unbounded_encap.bpf.o')), 'The compiled eBPF programs.'),
   l2BpfObject: option(text(beside('bpf/build/unbounded_l2.bpf.o')), 'The compiled eBPF programs of Networks.'),
+  podsBpfObject: option(
+    text(beside('bpf/build/unbounded_pods.bpf.o')),
+    'The compiled eBPF program at the pods’ bridge.',
+  ),
   logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'Lowest level that is logged.'),
 } as const;
 

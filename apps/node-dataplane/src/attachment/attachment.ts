@@ -4,6 +4,7 @@ import type { RouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { AgentConfig } from '../agent.config.ts';
+import { checksumPinFolder, createChecksumGuard } from './checksum-guard/checksum-guard.ts';
 import { installCniPlugin } from './install.ts';
 import { openPlanGate, type PlanGate } from './plan-gate.ts';
 import { createPodRegistry, type PodAttachment, type PodRegistry } from './pods.ts';
@@ -40,7 +41,7 @@ export interface AttachmentParts {
 }
 
 export const openAttachment = async (
-  { stateDir, cniPlugin, cniBinDir, cniSocket }: AgentConfig,
+  { stateDir, cniPlugin, cniBinDir, cniSocket, podsBpfObject: objectPath, bpffsDir }: AgentConfig,
   { net, faults, logger, metrics, hooks, annotationsOf }: AttachmentParts,
 ): Promise<Attachment> => {
   const pods = createPodRegistry(join(stateDir, 'pods.json'), faults);
@@ -48,7 +49,13 @@ export const openAttachment = async (
   pods.keepOnly(({ netns }) => existsSync(netns));
   const nft = createNftables();
   const onBridge = bridgePods(pods);
-  const guard = createSourceGuard({ net, nft, pods: onBridge, logger, metrics });
+  const sourceGuard = createSourceGuard({ net, nft, pods: onBridge, logger, metrics });
+  const pinFolder = checksumPinFolder(bpffsDir);
+  const checksumGuard = createChecksumGuard({ net, objectPath, pinFolder, metrics, logger });
+  const guard: SourceGuard = {
+    ...sourceGuard,
+    ensure: async () => [...(await sourceGuard.ensure()), ...(await checksumGuard.ensure())],
+  };
   await guard.ensure(); // pods that are there already, before a plan is; a pass says what is wrong
   const gate = openPlanGate(join(dirname(cniSocket), 'plan-applied'), logger);
   const ports = podPorts(guard, pods);
@@ -69,6 +76,7 @@ export const openAttachment = async (
     async close() {
       await server?.close();
       nft.close();
+      checksumGuard.close();
     },
   };
 };

@@ -1,10 +1,11 @@
 /*
  * Frames in hexadecimal, a line each, for tests: `send DEVICE` takes them from standard input, `receive DEVICE` prints those that
- * hold the mark.
+ * hold the mark. `@START+OFFSET ` before a frame leaves its checksum to whoever can fill it in, there (linux/virtio_net.h).
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -24,15 +25,28 @@ static int fail(const char *what)
 static int send_frames(int fd)
 {
 	static char line[8192];
-	static unsigned char frame[sizeof(line) / 2];
+	static struct {
+		struct virtio_net_hdr header;
+		unsigned char bytes[sizeof(line) / 2];
+	} __attribute__((packed)) frame;
+	int on = 1;
 
+	if (setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)))
+		return fail("PACKET_VNET_HDR");
 	while (fgets(line, sizeof(line), stdin)) {
 		size_t length = 0;
-		unsigned int byte;
+		unsigned int byte, start, offset;
+		int at = 0;
 
-		while (sscanf(line + 2 * length, "%2x", &byte) == 1)
-			frame[length++] = byte;
-		if (length && send(fd, frame, length, 0) < 0)
+		memset(&frame.header, 0, sizeof(frame.header));
+		if (sscanf(line, "@%u+%u %n", &start, &offset, &at) == 2) {
+			frame.header.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
+			frame.header.csum_start = start;
+			frame.header.csum_offset = offset;
+		}
+		while (sscanf(line + at + 2 * length, "%2x", &byte) == 1)
+			frame.bytes[length++] = byte;
+		if (length && send(fd, &frame, sizeof(frame.header) + length, 0) < 0)
 			return fail("send");
 	}
 	return 0;
