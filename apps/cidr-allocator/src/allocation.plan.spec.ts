@@ -149,10 +149,19 @@ test('pools that two sites share, and nodes that overlap, are reported', () => {
       '2026-02-01T00:00:00Z',
     ),
   ];
-  const nodes = [node('n1', '10.1.0.1', ['100.64.0.0/23']), node('n2', '10.1.0.2', ['100.64.1.0/24'])];
+  const nodes = [node('n1', '10.1.0.1', ['100.64.1.0/24']), node('n2', '10.1.0.2', ['100.64.1.128/25'])];
   const plan = planAllocations({ sites, nodes });
   expect(plan.siteConflicts).toEqual([{ owner: 'b', cidr: '100.64.8.0/21', other: 'a', otherCidr: '100.64.0.0/16' }]);
-  expect(plan.nodeConflicts).toEqual([{ owner: 'n2', cidr: '100.64.1.0/24', other: 'n1', otherCidr: '100.64.0.0/23' }]);
+  expect(plan.nodeConflicts).toEqual([
+    { owner: 'n2', cidr: '100.64.1.128/25', other: 'n1', otherCidr: '100.64.1.0/24' },
+  ]);
+});
+
+test('a node that registers with the whole pool leaves it to those that follow', () => {
+  const nodes = [node('greedy', '10.1.0.1', ['100.64.0.0/16']), node('next', '10.1.0.2')];
+  const { allocations, exhaustions } = planAllocations({ sites: [site('a')], nodes });
+  expect(allocations).toMatchObject([{ node: 'next', podCIDRs: [expect.stringMatching(/^100\.64\..*\/24$/)] }]);
+  expect(exhaustions).toEqual([]);
 });
 
 const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,4}$/), { minLength: 1, maxLength: 40 });

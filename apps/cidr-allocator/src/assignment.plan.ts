@@ -1,5 +1,6 @@
 import type { PodCidrAssignment, Site } from '@unbounded/crds';
-import { addressBits, type Family, type Prefix, tryParsePrefix } from '@unbounded/ip';
+import { type Family, type Prefix, tryParsePrefix } from '@unbounded/ip';
+import { blockLengthOf } from '@unbounded/membership';
 import { RE2JS } from 're2js';
 
 /** Where the blocks of one family come from. */
@@ -31,15 +32,6 @@ export interface ParsedAssignments {
 }
 
 const DEFAULT_PRIORITY = 100;
-const DEFAULT_IPV4_BLOCK = 24;
-/** An IPv6 block without a size is this much longer than its first pool. */
-const IPV6_STEP = 16;
-
-const blockLengthOf = (family: Family, pools: readonly Prefix[], { nodeBlockSizes }: PodCidrAssignment): number =>
-  family === 4
-    ? (nodeBlockSizes?.ipv4 ?? DEFAULT_IPV4_BLOCK)
-    : (nodeBlockSizes?.ipv6 ?? Math.min(pools[0]!.length + IPV6_STEP, addressBits(6)));
-
 const parseFamilies = (assignment: PodCidrAssignment, at: string, problems: AssignmentProblem[]): FamilyPools[] => {
   const all = assignment.cidrBlocks.flatMap((text) => tryParsePrefix(text) ?? []);
   return ([4, 6] as const).flatMap((family) => {

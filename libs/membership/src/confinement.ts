@@ -87,6 +87,27 @@ const blocksProblem = (outside: readonly Prefix[], site: Site | undefined, what:
   return { reason: 'PodCIDRsOutsideSite', field: 'spec.podCIDRs', message };
 };
 
+const tooWideProblem = (wide: readonly Prefix[], { metadata: { name } }: Site, length: number): NodeProblem => {
+  const message = `${listed(wide.map(formatPrefix))} is wider than the /${length} that a node of Site ${name} gets and is not routed: delete the Node object and register the node anew; where another program assigns the blocks, set assignmentEnabled: false or nodeBlockSizes of that pool`;
+  return { reason: 'PodCIDRTooWide', field: 'spec.podCIDRs', message };
+};
+
+/**
+ * A kubelet can state a block when it registers its Node: one that is wider than what nodes get would leave none for others. Who was listed
+ * with it before keeps it.
+ */
+const confineWidth = (facts: NodeFacts, site: Site | undefined, record: NodeRecord): Confined => {
+  if (!site) return { facts, problems: [] };
+  const { widestGiven } = siteBlocks(site);
+  const isTooWide = (prefix: Prefix): boolean =>
+    prefix.length < (widestGiven(prefix) ?? 0) && !record.podCIDRs.has(formatPrefix(prefix));
+  const wide = facts.podPrefixes.filter(isTooWide);
+  return {
+    facts: wide.length === 0 ? facts : withBlocks(facts, (prefix) => !wide.includes(prefix)),
+    problems: wide.length === 0 ? [] : [tooWideProblem(wide, site, widestGiven(wide[0]!)!)],
+  };
+};
+
 /**
  * Pod CIDRs count inside the Site's blocks. One outside that was listed for this node before stays, unless another Site has
  * it: the pool was changed after the node got its block, or another program assigns the blocks.
@@ -132,6 +153,8 @@ export const createConfinement = (sites: readonly Site[], pools: readonly Gatewa
       ? confineExternal(addresses.facts, site, record)
       : { facts: addresses.facts, problems: [] };
     const blocks = confineBlocks(external.facts, site, sites, record);
-    return { facts: blocks.facts, problems: [...addresses.problems, ...external.problems, ...blocks.problems] };
+    const given = confineWidth(blocks.facts, site, record);
+    const problems = [addresses, external, blocks, given].flatMap((confined) => confined.problems);
+    return { facts: given.facts, problems };
   };
 };

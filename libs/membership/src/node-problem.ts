@@ -22,6 +22,7 @@ export type NodeProblemReason =
   | 'AddressOfPods'
   | 'ExternalAddressInSite'
   | 'PodCIDRsOutsideSite'
+  | 'PodCIDRTooWide'
   | 'WireGuardKeyTaken'
   | 'AddressTaken'
   | 'PodCIDRTaken'

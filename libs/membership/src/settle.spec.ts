@@ -95,9 +95,34 @@ test('pod CIDRs count only inside the node’s own Site, and a more specific or 
   );
   expect(show(settled.get('evil')!)).toMatchObject({
     pods: '100.64.200.0/24',
-    reasons: 'PodCIDRsOutsideSite,PodCIDRTaken,PodCIDRTaken',
+    reasons: 'PodCIDRsOutsideSite,PodCIDRTooWide,PodCIDRTaken',
   });
   expect(show(settled.get('victim')!)).toMatchObject({ pods: '100.64.5.0/24', reasons: '' });
+});
+
+test('a block wider than what nodes of the Site get is used of those alone who were listed with it', () => {
+  const wide = ['100.64.0.0/16', '100.64.128.0/17', '100.64.4.0/23'];
+  const settled = settle(
+    [node('greedy', { ip: ['10.1.0.1'], pods: wide }), node('early', { ip: ['10.1.0.2'], pods: ['100.64.8.0/23'] })],
+    [slice([{ name: 'early', podCIDRs: ['100.64.8.0/23'] }])],
+  );
+  expect(show(settled.get('greedy')!)).toMatchObject({ pods: '', reasons: 'PodCIDRTooWide' });
+  expect(settled.get('greedy')!.problems[0]!.message).toContain('is wider than the /24 that a node of Site a gets');
+  expect(show(settled.get('early')!)).toMatchObject({ pods: '100.64.8.0/23', reasons: '' });
+});
+
+test('where another program assigns blocks, or the Site gives wider ones, they have any width', () => {
+  const [a, b] = sites;
+  const block = { cidrBlocks: ['100.64.0.0/16', 'fd64::/48'] };
+  const widthOf = (assignment: object): string => {
+    const changed = [{ ...a!, spec: { ...a!.spec, podCidrAssignments: [{ ...block, ...assignment }] } }, b!];
+    const greedy = node('greedy', { ip: ['10.1.0.1'], pods: ['100.64.4.0/23', 'fd64:0:0:8::/61'] });
+    return settleNodes({ nodes: [greedy], sites: changed, slices: [], pools: [] })[0]!.facts.podCIDRs.join();
+  };
+  expect(widthOf({})).toBe('');
+  expect(widthOf({ assignmentEnabled: false })).toBe('100.64.4.0/23,fd64:0:0:8::/61');
+  expect(widthOf({ nodeBlockSizes: { ipv4: 20, ipv6: 60 } })).toBe('100.64.4.0/23,fd64:0:0:8::/61');
+  expect(widthOf({ nodeBlockSizes: { ipv4: 24, ipv6: 60 } })).toBe('fd64:0:0:8::/61');
 });
 
 test('a block that was listed and lies in no other Site stays, and is told; one of another Site goes', () => {

@@ -1,5 +1,19 @@
-import type { Site } from '@unbounded/crds';
-import { AddressSet, type Prefix, tryParsePrefix } from '@unbounded/ip';
+import type { PodCidrAssignment, Site } from '@unbounded/crds';
+import { addressBits, AddressSet, containsPrefix, type Family, type Prefix, tryParsePrefix } from '@unbounded/ip';
+
+const DEFAULT_IPV4_BLOCK = 24;
+/** An IPv6 block without a size is this much longer than its first pool. */
+const IPV6_STEP = 16;
+
+/** Prefix length of the block that a node gets. @param pools of the family, at least one */
+export const blockLengthOf = (
+  family: Family,
+  pools: readonly Prefix[],
+  { nodeBlockSizes }: Pick<PodCidrAssignment, 'nodeBlockSizes'>,
+): number =>
+  family === 4
+    ? (nodeBlockSizes?.ipv4 ?? DEFAULT_IPV4_BLOCK)
+    : (nodeBlockSizes?.ipv6 ?? Math.min(pools[0]!.length + IPV6_STEP, addressBits(6)));
 
 /** A Site's addresses, parsed once for each version of the object. */
 export interface SiteBlocks {
@@ -9,11 +23,35 @@ export interface SiteBlocks {
   /** `cidrBlocks` of all entries of `spec.podCidrAssignments`, disabled ones too: they are routed to the Site. */
   readonly pods: AddressSet;
   readonly podPrefixes: readonly Prefix[];
+  /** Prefix length of what a node gets at most where the block is; undefined: the Site gives nothing there, others may. */
+  readonly widestGiven: (block: Prefix) => number | undefined;
   /** `status.l2LocatorBlock` */
   readonly locators: Prefix | undefined;
 }
 
 const parse = (texts: readonly string[]): readonly Prefix[] => texts.flatMap((text) => tryParsePrefix(text) ?? []);
+
+const createWidestGiven = (assignments: readonly PodCidrAssignment[]): SiteBlocks['widestGiven'] => {
+  const pools = assignments.flatMap((assignment) => {
+    const all = parse(assignment.cidrBlocks);
+    return all.map((pool) => ({
+      pool,
+      length:
+        assignment.assignmentEnabled === false
+          ? undefined
+          : blockLengthOf(
+              pool.family,
+              all.filter(({ family }) => family === pool.family),
+              assignment,
+            ),
+    }));
+  });
+  return (block) => {
+    const lengths = pools.flatMap(({ pool, length }) => (containsPrefix(pool, block) ? [length] : []));
+    const given = lengths.filter((length) => length !== undefined);
+    return lengths.length > 0 && given.length === lengths.length ? Math.min(...given) : undefined;
+  };
+};
 
 const read = ({ spec, status }: Site): SiteBlocks => {
   const nodePrefixes = parse(spec.nodeCidrs);
@@ -23,6 +61,7 @@ const read = ({ spec, status }: Site): SiteBlocks => {
     nodePrefixes,
     pods: AddressSet.of(podPrefixes),
     podPrefixes,
+    widestGiven: createWidestGiven(spec.podCidrAssignments),
     locators: status?.l2LocatorBlock === undefined ? undefined : tryParsePrefix(status.l2LocatorBlock),
   };
 };
