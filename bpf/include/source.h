@@ -5,16 +5,19 @@
 #include "endpoints.h"
 #include "stats.h"
 
+/* Up to the local address, which a kernel before 6.0 does not know and no other needs here. */
+#define TUNNEL_KEY_BYTES offsetof(struct bpf_tunnel_key, local_ipv4)
+
 /* Who sent a packet through a flow-based tunnel is known by the outer source. */
 static __always_inline int read_sender(struct __sk_buff *skb, struct forwarder_key *sender)
 {
 	struct bpf_tunnel_key key = {};
 
-	if (!bpf_skb_get_tunnel_key(skb, &key, sizeof(key), 0)) {
+	if (!bpf_skb_get_tunnel_key(skb, &key, TUNNEL_KEY_BYTES, 0)) {
 		sender->address[0] = key.remote_ipv4;
 		return 0;
 	}
-	if (bpf_skb_get_tunnel_key(skb, &key, sizeof(key), BPF_F_TUNINFO_IPV6))
+	if (bpf_skb_get_tunnel_key(skb, &key, TUNNEL_KEY_BYTES, BPF_F_TUNINFO_IPV6))
 		return -1;
 	__builtin_memcpy(sender->address, key.remote_ipv6, sizeof(sender->address));
 	sender->is_ipv6 = 1;
