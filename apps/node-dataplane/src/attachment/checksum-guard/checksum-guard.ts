@@ -10,6 +10,7 @@ import { loadPinned } from '../../bpf/load-pinned.ts';
 import type { Place } from '../../bpf/places.ts';
 import { createIncreases } from '../../kernel/increases.ts';
 import { POD_BRIDGE } from '../pod-bridge.ts';
+import { droppedFrames } from '../source-guard/drops.ts';
 
 /**
  * Keeps a program at the pods' bridge that drops frames which a device would rewrite on their way out, after source validation and all
@@ -65,11 +66,7 @@ const open = ({ objectPath, pinFolder }: ChecksumGuardParts) => {
 
 export const createChecksumGuard = (parts: ChecksumGuardParts): ChecksumGuard => {
   const { net, metrics, logger, hasFunction = hasKernelFunction } = parts;
-  const dropped = metrics.counter({
-    name: 'unbounded_pod_frames_dropped_total',
-    help: 'Frames of pods that source validation dropped, by reason.',
-    labels: ['reason'],
-  });
+  const dropped = droppedFrames(metrics);
   const inForce = metrics.gauge({
     name: 'unbounded_pod_checksums_checked',
     help: '1: frames of pods that a device would rewrite on their way out are dropped. 0: not so, or there are no pods yet.',

@@ -42,12 +42,15 @@ const byPort = ({ sets }: ObservedTable): Map<number, Counts> => {
   return found;
 };
 
-export const createDropReader = (metrics: Metrics, now: () => number = () => performance.now()): DropReader => {
-  const dropped = metrics.counter({
+export const droppedFrames = (metrics: Metrics) =>
+  metrics.counter({
     name: 'unbounded_pod_frames_dropped_total',
     help: 'Frames of pods that source validation dropped, by reason.',
     labels: ['reason'],
   });
+
+export const createDropReader = (metrics: Metrics, now: () => number = () => performance.now()): DropReader => {
+  const dropped = droppedFrames(metrics);
   for (const reason of DROP_REASONS) dropped.inc({ reason }, 0);
   const increases = createIncreases<DropReason>();
   let lastByPort = new Map<number, Counts>();
