@@ -93,6 +93,7 @@ export const addPod = async (node: Node, number: number): Promise<Pod> => {
   run(ns, `ip link set eth0 address ${mac} addrgenmode none mtu ${MTU} up`);
   withoutSuperpackets(node.ns, name);
   withoutSuperpackets(ns, 'eth0');
+  run(ns, 'ethtool -K eth0 tx off');
   run(ns, `ip addr add ${ipv4}/24 dev eth0`);
   run(ns, `ip addr add ${ipv6}/64 dev eth0 nodad`);
   await using net = createRouteSocket({ netnsFd: ns.fd });

@@ -92,7 +92,7 @@ const ON_NODE: Partial<Record<L2Reason, Provoke>> = {
   drop_not_sid: comes(fromFar({ destination: LOCATOR })),
   drop_unknown_source: comes(around(packet({ from: STRANGER, to: NEAR.mac }, flow4))),
   drop_forged_node: comes(fromFar({ source: 'fd00:cafe:0:3::' })),
-  drop_not_local: comes(around(packet({ from: FAR.mac, to: STRANGER }, flow4))),
+  drop_not_local: comes(around(packet({ from: FAR.mac, to: STRANGER }, { ...flow4, source: FAR.ipv4 }))),
 };
 
 /** The kernel never refuses the room that a test's frame needs. */

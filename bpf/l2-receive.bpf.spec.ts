@@ -1,6 +1,20 @@
 import type { L2Reason } from '@unbounded/bpf-maps/l2';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { arp, BROADCAST, ethernet, type Outer, packet, sid, TYPE } from './l2-frames.ts';
+import {
+  advertisement,
+  type Arp,
+  arp,
+  BROADCAST,
+  ethernet,
+  icmpv6,
+  macOption,
+  type Outer,
+  packet,
+  sid,
+  solicitation,
+  solicitedNode,
+  TYPE,
+} from './l2-frames.ts';
 import {
   around,
   FAR,
@@ -57,7 +71,7 @@ describe('End.DT2U', () => {
   test.each<[string, Uint8Array]>([
     ['ARP', arp(macs, reply)],
     ['a frame of no payload', ethernet(macs, 0x88b5, [])],
-    ['a frame of one byte', ethernet(macs, TYPE.ipv6, [0x60])],
+    ['a frame of one byte', ethernet(macs, 0x88b5, [0x60])],
   ])('%s comes out padded to the shortest frame of Ethernet', (_, frame) => {
     const result = runReceive(l2, around(frame));
     expect(result.returnValue).toBe(REDIRECT);
@@ -162,6 +176,137 @@ describe('the sender', () => {
   test('nobody brings frames of an endpoint that is nowhere', () => {
     const strange = packet({ from: '02:00:00:00:00:99', to: NEAR.mac }, flow4);
     expect(outcome(around(strange))).toEqual([SHOT, { drop_unknown_source: 1 }]);
+  });
+});
+
+/** A compromised node sends whatever it likes from its locator, with the MAC of an endpoint that it has. */
+describe('an endpoint speaks for itself alone, whatever its node sends:', () => {
+  const GROUP = { from: FAR.mac, to: '33:33:00:00:00:01' };
+  const reply: Arp = { operation: 2, senderMac: FAR.mac, sender: FAR.ipv4, targetMac: NEAR.mac, target: NEAR.ipv4 };
+  const flow6: Flow = { source: FAR.ipv6, destination: NEAR.ipv6 };
+  const nd = (message: readonly number[], more: object = {}): Uint8Array =>
+    icmpv6(macs, { source: FAR.ipv6, destination: NEAR.ipv6, message, ...more });
+  const ROUTER_ADVERTISEMENT = nd([134, 0, 0, 0, ...new Uint8Array(36)]);
+  const REDIRECT_MESSAGE = nd([137, 0, 0, 0, ...new Uint8Array(36)]);
+  const offer4 = packet(macs, { ...flow4, ports: [67, 68] });
+  const offer6 = packet(macs, { ...flow6, ports: [547, 546] });
+  const allow = (more: { readonly trusted?: boolean; readonly forwards?: boolean }): void =>
+    l2.fdb.set({ network: NETWORK, mac: FAR.mac }, { locator: FAR_LOCATOR, segment: SEGMENT, sequence: 0n, ...more });
+
+  test.each<[string, Uint8Array, L2Reason]>([
+    ['ARP for an address of this node', arp(macs, { ...reply, sender: OWN.ipv4 }), 'drop_forged_arp'],
+    ['ARP for an address of nobody', arp(macs, { ...reply, sender: '10.9.0.99' }), 'drop_forged_arp'],
+    ['ARP with the MAC of another', arp(macs, { ...reply, senderMac: OWN.mac }), 'drop_forged_arp'],
+    [
+      'gratuitous ARP of another’s address',
+      arp(macs, { ...reply, sender: OWN.ipv4, target: OWN.ipv4 }),
+      'drop_forged_arp',
+    ],
+    [
+      'RARP for another',
+      arp(
+        macs,
+        { operation: 3, senderMac: FAR.mac, sender: '0.0.0.0', targetMac: OWN.mac, target: '0.0.0.0' },
+        TYPE.rarp,
+      ),
+      'drop_forged_arp',
+    ],
+    ['IPv4 from another', packet(macs, { ...flow4, source: OWN.ipv4 }), 'drop_forged_address'],
+    ['IPv6 from another', packet(macs, { ...flow6, source: OWN.ipv6 }), 'drop_forged_address'],
+    ['IPv4 from nobody', packet(macs, { ...flow4, source: '192.0.2.1' }), 'drop_forged_address'],
+    ['IPv6 from a link-local address of nobody', packet(macs, { ...flow6, source: 'fe80::1' }), 'drop_forged_address'],
+    ['an advertisement for another', nd(advertisement(OWN.ipv6, 0x60, macOption(2, FAR.mac))), 'drop_forged_nd'],
+    ['an advertisement with another’s MAC', nd(advertisement(FAR.ipv6, 0x60, macOption(2, OWN.mac))), 'drop_forged_nd'],
+    ['a solicitation with another’s MAC', nd(solicitation(NEAR.ipv6, macOption(1, OWN.mac))), 'drop_forged_nd'],
+    ['a router advertisement', ROUTER_ADVERTISEMENT, 'drop_router'],
+    ['a redirect', REDIRECT_MESSAGE, 'drop_router'],
+    ['an answer of DHCP', offer4, 'drop_dhcp_reply'],
+    ['an answer of DHCP by another port', packet(macs, { ...flow4, ports: [4000, 68] }), 'drop_dhcp_reply'],
+    ['an answer of DHCPv6', offer6, 'drop_dhcp_reply'],
+    ['an IPv6 header that is cut off', ethernet(macs, TYPE.ipv6, [0x60]), 'drop_malformed'],
+  ])('%s is dropped, in unicast and in what is sent to all', (_, frame, reason) => {
+    expect(outcome(around(frame))).toEqual([SHOT, { [reason]: 1 }]);
+    l2.flood.set(NETWORK, { ports: [NEAR.ifindex], locators: [] });
+    expect(outcome(around(frame, { destination: DT2M }))).toEqual([SHOT, { [reason]: 2 }]);
+  });
+
+  test('a Neighbor that another endpoint has is none of its own', () => {
+    l2.neighbors.set({ network: NETWORK, address: FAR.ipv4 }, { mac: '02:00:00:00:00:05' });
+    expect(outcome(around(inner))).toEqual([SHOT, { drop_forged_address: 1 }]);
+    l2.neighbors.delete({ network: NETWORK, address: FAR.ipv4 });
+    l2.neighbors.set({ network: NETWORK + 1, address: FAR.ipv4 }, { mac: FAR.mac });
+    expect(outcome(around(inner))).toEqual([SHOT, { drop_forged_address: 2 }]);
+  });
+
+  test.each<[string, Uint8Array]>([
+    ['a router advertisement', ROUTER_ADVERTISEMENT],
+    ['a redirect', REDIRECT_MESSAGE],
+    ['an answer of DHCP', offer4],
+    ['an answer of DHCPv6', offer6],
+  ])('%s of an endpoint that is trusted passes', (_, frame) => {
+    allow({ trusted: true });
+    expect(outcome(around(frame))).toEqual([REDIRECT, { received: 1 }]);
+  });
+
+  test('a router brings packets of others, whose ARP stays its own', () => {
+    allow({ forwards: true });
+    expect(outcome(around(packet(macs, { ...flow4, source: '192.0.2.1' })))).toEqual([REDIRECT, { received: 1 }]);
+    expect(outcome(around(arp(macs, { ...reply, sender: OWN.ipv4 })))).toEqual([
+      SHOT,
+      { received: 1, drop_forged_arp: 1 },
+    ]);
+  });
+
+  const probed = solicitedNode(FAR.ipv6);
+  test.each<[string, Uint8Array]>([
+    ['gratuitous ARP', arp({ ...macs, to: BROADCAST }, { ...reply, operation: 1, target: FAR.ipv4 })],
+    ['a gratuitous answer', arp({ ...macs, to: BROADCAST }, { ...reply, target: FAR.ipv4 })],
+    [
+      'a probe for a duplicate (RFC 5227)',
+      arp({ ...macs, to: BROADCAST }, { ...reply, operation: 1, sender: '0.0.0.0', target: FAR.ipv4 }),
+    ],
+    [
+      'RARP',
+      arp(
+        { ...macs, to: BROADCAST },
+        { operation: 3, senderMac: FAR.mac, sender: '0.0.0.0', targetMac: FAR.mac, target: '0.0.0.0' },
+        TYPE.rarp,
+      ),
+    ],
+    [
+      'an unsolicited advertisement',
+      icmpv6(GROUP, {
+        source: FAR.ipv6,
+        destination: 'ff02::1',
+        message: advertisement(FAR.ipv6, 0x20, macOption(2, FAR.mac)),
+      }),
+    ],
+    [
+      'a probe for a duplicate (RFC 4862)',
+      icmpv6(
+        { ...GROUP, to: probed.mac },
+        { source: '::', destination: probed.address, message: solicitation(FAR.ipv6) },
+      ),
+    ],
+    [
+      'a listener’s report from ::',
+      icmpv6(
+        { ...GROUP, to: '33:33:00:00:00:16' },
+        { source: '::', destination: 'ff02::16', message: [143, 0, 0, 0, 0, 0, 0, 0] },
+      ),
+    ],
+    [
+      'a client’s request for DHCP',
+      packet({ ...macs, to: BROADCAST }, { source: '0.0.0.0', destination: '255.255.255.255', ports: [68, 67] }),
+    ],
+  ])('%s of its own comes to all', (_, frame) => {
+    l2.flood.set(NETWORK, { ports: [NEAR.ifindex], locators: [] });
+    expect(outcome(around(frame, { destination: DT2M }))).toEqual([SHOT, { received: 1 }]);
+  });
+
+  test('a link-local address that the Neighbor map has at its MAC is its own', () => {
+    l2.neighbors.set({ network: NETWORK, address: 'fe80::ff:fe00:3' }, { mac: FAR.mac });
+    expect(outcome(around(packet(macs, { ...flow6, source: 'fe80::ff:fe00:3' })))).toEqual([REDIRECT, { received: 1 }]);
   });
 });
 

@@ -135,12 +135,26 @@ describe('DHCP', () => {
     ['of DHCP', answer4],
     ['of DHCP behind IPv4 options', { ...answer4, options: 8 }],
     ['of DHCP in a first fragment', { ...answer4, fragment: 0x2000 }],
+    ['of DHCP to a client, from any port', { ...flow4, ports: [4000, 68] }],
+    ['of DHCP from a server, to any port', { ...flow4, ports: [67, 4000] }],
     ['of DHCPv6', answer6],
+    ['of DHCPv6 to a client, from any port', { ...flow6, ports: [4000, 546] }],
+    ['of DHCPv6 from a server, to any port', { ...flow6, ports: [547, 4000] }],
     ['of DHCPv6 behind an extension header', { ...answer6, extensions: HIDDEN }],
   ])('replies %s come from trusted ports alone', (_, flow) => {
     expect(outcome(packet(unicast, flow))).toEqual(dropped('drop_dhcp_reply'));
     allow({ trusted: true });
     expect(runPort(l2, packet(unicast, flow)).returnValue).toBe(REDIRECT);
+  });
+
+  test.each<[string, Flow, number]>([
+    ['IPv4', flow4, 2],
+    ['IPv6', flow6, 4],
+  ])('ports of UDP behind the end of a packet of %s are none', (_, flow, lengthAt) => {
+    const whole = packet(unicast, flow);
+    const length = flow === flow4 ? 20 + 7 : 7;
+    expect(outcome(changed(whole, 14 + lengthAt, 0, length))).toEqual(dropped('drop_malformed'));
+    expect(runPort(l2, changed(whole, 14 + lengthAt, 0, length + 1)).returnValue).toBe(REDIRECT);
   });
 
   test('a client without an address asks by broadcast', () => {

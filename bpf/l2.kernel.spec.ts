@@ -1,10 +1,13 @@
 import { macBytes } from '@unbounded/ip';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createNetns, createRouteSocket, openPacketSocket, type PacketSocket } from '@unbounded/netlink';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { arp, BROADCAST, NOBODY, TYPE } from './l2-frames.ts';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { arp, BROADCAST, NOBODY, packet, TYPE } from './l2-frames.ts';
 import { addNode, addPod, announce, type Node, type Pod, run, runs } from './l2-lan.ts';
 import { MTU, NETWORK, SEGMENT } from './l2-switch.ts';
 
@@ -128,6 +131,28 @@ test('a pod that takes another’s address reaches nobody', () => {
   expect(ping(near, far.ipv4, '-I', '10.9.0.77')).toBe(false);
   run(near.ns, 'ip addr del 10.9.0.77/24 dev eth0');
   expect((a.l2.counts().drop_forged_address ?? 0) + (a.l2.counts().drop_forged_arp ?? 0)).toBeGreaterThan(before);
+});
+
+test('a frame into which a device would write is dropped, unless it is the checksum that is left to it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'l2-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const sender = join(folder, 'frame-socket');
+  const source = new URL('../apps/node-dataplane/src/attachment/source-guard/frame-socket.c', import.meta.url).pathname;
+  execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-o', sender, source]);
+  run(near.ns, 'ethtool -K eth0 tx on'); // as NET_ADMIN may
+  onTestFinished(() => void run(near.ns, 'ethtool -K eth0 tx off'));
+  const frame = Buffer.from(packet({ from: near.mac, to: far.mac }, { source: near.ipv4, destination: far.ipv4 }));
+  const send = (place: string) => {
+    const before = a.l2.counts();
+    const argv = [`--net=${near.ns.path}`, sender, 'send', 'eth0'];
+    execFileSync('nsenter', argv, { input: `@${place} ${frame.toString('hex')}\n` });
+    const after = a.l2.counts();
+    const more = (reason: 'drop_malformed' | 'encapsulated') => (after[reason] ?? 0) - (before[reason] ?? 0);
+    return [more('encapsulated'), more('drop_malformed')];
+  };
+  const [udp, port, checksum] = [14 + 20, 2, 6];
+  expect(send(`${udp}+${port}`)).toEqual([0, 1]);
+  expect(send(`${udp}+${checksum}`)).toEqual([1, 0]);
 });
 
 test('a node brings nothing in the name of another’s endpoint', () => {

@@ -13,6 +13,12 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#ifndef NO_KERNEL_TYPES
+#include "include/checksum_place.h"
+#else
+/* A kernel that does not show them: frames are taken as they are. */
+#define has_forged_checksum_place(skb) 0
+#endif
 #include "include/l2_arp.h"
 #include "include/l2_encap.h"
 #include "include/l2_frame.h"
@@ -22,23 +28,16 @@
 #include "include/l2_reasons.h"
 #include "include/l2_receive.h"
 #include "include/l2_replicate.h"
+#include "include/l2_source.h"
 #include "include/l2_too_big.h"
 #include "include/l2_tunnel.h"
 
-/* Whether the port speaks for itself alone: 0, or the reason. Says what the frame is. */
-static __always_inline int find_source_problem(struct __sk_buff *skb, struct l2_port *port, struct l2_frame *frame)
+static __always_inline int find_port_problem(struct __sk_buff *skb, const struct l2_port *port, struct l2_frame *frame)
 {
-	__be16 type = frame->ethernet.h_proto;
+	struct l2_binding binding = { .ifindex = skb->ifindex, .network = port->network, .flags = port->flags };
 
-	if (!is_same_mac(frame->ethernet.h_source, port->mac))
-		return L2_DROP_FORGED_MAC;
-	if (type == bpf_htons(ETH_P_ARP) || type == bpf_htons(ETH_P_RARP))
-		return find_arp_problem(skb, port, frame);
-	if (type == bpf_htons(ETH_P_IP))
-		return find_ipv4_problem(skb, port, frame);
-	if (type == bpf_htons(ETH_P_IPV6))
-		return find_ipv6_problem(skb, port, frame);
-	return 0;
+	__builtin_memcpy(binding.mac, port->mac, sizeof(binding.mac));
+	return find_source_problem(skb, &binding, frame);
 }
 
 static __always_inline int redirect(__u32 ifindex, __u32 reason)
@@ -50,16 +49,14 @@ static __always_inline int redirect(__u32 ifindex, __u32 reason)
 /* The action for a request that is answered here or must not be answered; -1 when it is to be asked of others. */
 static __noinline int answer_request(struct __sk_buff *skb, struct l2_port *port, struct l2_frame *frame)
 {
-	struct l2_neighbor_key key = { .network = port->network };
 	__u32 ifindex = skb->ifindex;
 	struct l2_neighbor *neighbor;
 	int is_arp = frame->ethernet.h_proto == bpf_htons(ETH_P_ARP);
 	int problem;
 
-	if (is_own_address(ifindex, frame->target))
+	if (is_address_of_port(ifindex, frame->target))
 		return l2_drop(skb, L2_DROP_OWN_PROBE);
-	__builtin_memcpy(key.address, frame->target, sizeof(key.address));
-	neighbor = bpf_map_lookup_elem(&unbounded_l2_neighbors, &key);
+	neighbor = find_neighbor(port->network, frame->target);
 	if (!neighbor)
 		return -1;
 	if (is_same_mac(neighbor->mac, port->mac))
@@ -137,9 +134,9 @@ int unbounded_l2_port(struct __sk_buff *skb)
 		return l2_drop(skb, L2_DROP_NO_NETWORK);
 	if (bpf_skb_load_bytes(skb, 0, &frame.ethernet, sizeof(frame.ethernet)))
 		return l2_drop(skb, L2_DROP_MALFORMED);
-	reason = find_frame_problem(skb, &frame.ethernet);
+	reason = has_forged_checksum_place(skb) ? L2_DROP_MALFORMED : find_frame_problem(skb, &frame.ethernet);
 	if (!reason)
-		reason = find_source_problem(skb, port, &frame);
+		reason = find_port_problem(skb, port, &frame);
 	if (reason)
 		return l2_drop(skb, reason);
 	if (skb->len > network->mtu + ETH_HLEN) {
@@ -166,6 +163,8 @@ int unbounded_l2_receive(struct __sk_buff *skb)
 		reason = find_node_problem(&received);
 	if (!reason)
 		reason = decapsulate(skb, &received);
+	if (!reason)
+		reason = find_endpoint_problem(skb, &received);
 	return reason ? l2_drop(skb, reason) : deliver(skb, &received);
 }
 

@@ -100,6 +100,14 @@ describe('unicast', () => {
     expect(new Set([1000, 1001, 1002, 1003].map(label)).size).toBe(4);
   });
 
+  test('has no label whose bits stand where IPv4 has ECN, which VXLAN and GENEVE would copy', () => {
+    const second = (port: number, flow: Flow): number =>
+      runPort(l2, packet({ from: OWN.mac, to: FAR.mac }, { ...flow, ports: [port, 80] })).data[15]!;
+    const bytes = flows(FAR).flatMap((flow) => Array.from({ length: 64 }, (_, at) => second(1000 + at, flow)));
+    expect(new Set(bytes.map((byte) => byte & 0b11))).toEqual(new Set([0]));
+    expect(new Set(bytes).size).toBeGreaterThan(1);
+  });
+
   test('to the port that it came from is dropped', () => {
     expect(runPort(l2, packet({ from: OWN.mac, to: OWN.mac }, flows(NEAR)[0]!)).returnValue).toBe(SHOT);
     expect(l2.counts()).toEqual({ drop_same_port: 1 });

@@ -4,13 +4,14 @@
  *
  *      0  u8   program: 0 port, 1 receive (modulo 2); its upper bits: HAS_…
  *      1  u8   which maps have an entry: bits of FINDS_…; the record of a tunnel goes with the flood, its group with the buckets
- *      2  u8   flags of the port; its upper half: of the network
+ *      2  u8   flags of the port, and of the FDB entry; its upper half: of the network
  *      3  u8   ifindex of the FDB entry; flags of the record of a tunnel
  *      4  …    the packet
  */
 #include <assert.h>
 #include <linux/if_ether.h>
 
+#define NO_KERNEL_TYPES
 #include "unbounded_l2.bpf.c"
 
 enum { FINDS_PORT = 1, FINDS_NETWORK = 2, FINDS_ADDRESS = 4, FINDS_FDB = 8, FINDS_NEIGHBOR = 16, FINDS_SEGMENT = 32, FINDS_FLOOD = 64,
@@ -90,7 +91,7 @@ static void set_up(const uint8_t *data, size_t size, struct __sk_buff *skb)
 	config = (struct l2_config){ .locator = { 1, 2 }, .ifindex = data[0] & NO_CONFIG ? 0 : DEVICE };
 	network = (struct l2_network){ .flags = data[2] >> 4, .mtu = 1280 };
 	port = (struct l2_port){ .network = 3, .segment = 4, .flags = data[2] & 0xf, .rate = 10, .burst = 1 };
-	entry = (struct l2_fdb_entry){ .ifindex = data[3], .segment = 4 + data[3] % 2, .locator = { 5, 6 } };
+	entry = (struct l2_fdb_entry){ .ifindex = data[3], .segment = 4 + data[3] % 2, .locator = { 5, 6 }, .flags = data[2] & 0xf };
 	neighbor = (struct l2_neighbor){ .mac = { 2, 0, 0, 0, 0, 1 }, .flags = data[3] };
 	flood = (struct l2_flood){ .port_count = data[3], .node_count = data[3], .ports = { 1, OWN_PORT, 3 } };
 	buckets = (struct l2_buckets){ 0 };
@@ -101,6 +102,8 @@ static void set_up(const uint8_t *data, size_t size, struct __sk_buff *skb)
 		memcpy(entry.locator, run.packet + ETH_HLEN + offsetof(struct ipv6hdr, saddr), 8);
 	if (data[0] & IS_OWN && data[0] % 2 && run.length >= 54)
 		memcpy(config.locator, run.packet + ETH_HLEN + offsetof(struct ipv6hdr, daddr), 8);
+	if (data[0] & IS_OWN && data[0] % 2 && run.length >= sizeof(struct l2_outer) + ETH_HLEN)
+		memcpy(neighbor.mac, run.packet + sizeof(struct l2_outer) + 6, 6);
 	*skb = (struct __sk_buff){ .len = run.length, .protocol = type, .ifindex = OWN_PORT, .gso_size = data[0] & IS_SUPERPACKET };
 }
 
@@ -143,13 +146,24 @@ static void check_port(const uint8_t *data, size_t length, int action)
 	assert(counters[L2_RECEIVED] == 0);
 }
 
-/* What comes from a node came from the one of its source, and goes to ports alone. */
-static void check_received(size_t length, int action)
+/* Whether the inner frame has an IPv4 address as its source, in IPv4 or ARP. */
+static int has_ipv4_source(const uint8_t *inner)
+{
+	int is_arp = inner[12] == 8 && inner[13] == 6;
+	static const uint8_t none[4];
+
+	return (is_arp || (inner[12] == 8 && !inner[13])) && memcmp(inner + ETH_HLEN + (is_arp ? 14 : 12), none, sizeof(none));
+}
+
+/* What comes from a node came from the one of its source, with an address that the source has, and goes to ports alone. */
+static void check_received(const uint8_t *data, size_t length, int action)
 {
 	assert(!sum(L2_FORWARDED, L2_REPLICATED) && !sum(L2_ANSWERED_ARP, L2_ANSWERED_TOO_BIG));
 	if (!counters[L2_RECEIVED])
 		return;
 	assert(finds & FINDS_NETWORK && finds & FINDS_FDB && !entry.ifindex && length >= sizeof(struct l2_outer) + ETH_HLEN);
+	if (length >= sizeof(struct l2_outer) + ETH_HLEN + 20 && has_ipv4_source(data + AT_PACKET + sizeof(struct l2_outer)))
+		assert(finds & FINDS_NEIGHBOR || entry.flags & L2_PORT_FORWARDS);
 	assert(run.length >= SHORTEST_FRAME && action == TC_ACT_SHOT && run.clones <= L2_FLOOD_PORTS);
 }
 
@@ -166,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	action = data[0] % 2 ? unbounded_l2_receive(&skb) : unbounded_l2_port(&skb);
 	check(data, action);
 	if (data[0] % 2)
-		check_received(length, action);
+		check_received(data, length, action);
 	else
 		check_port(data, length, action);
 	free(run.packet);

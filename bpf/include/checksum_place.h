@@ -29,9 +29,8 @@ struct sk_buff___checksum {
 	__u16 csum_offset; /* from csum_start */
 } __attribute__((preserve_access_index));
 
-/* Linux 6.2; whoever loads the program knows whether the kernel has it. */
-extern void *bpf_cast_to_kern_ctx(void *) __ksym __weak;
-const volatile __u8 has_kernel_context = 0;
+/* Linux 6.2 */
+extern void *bpf_cast_to_kern_ctx(void *) __ksym;
 
 /* What follows the IP header and its extensions, or neither: then protocol is IPPROTO_NONE. */
 struct transport {
@@ -95,15 +94,13 @@ static __always_inline int is_checksum_of(struct transport transport, __u32 plac
 	}
 }
 
-/* Whether a device would write into the frame where no checksum is. 0 before Linux 6.2, where it cannot be known. */
+/* Whether a device would write into the frame where no checksum is. */
 static __always_inline int has_forged_checksum_place(struct __sk_buff *skb)
 {
 	struct transport transport = { .protocol = IPPROTO_NONE };
 	struct sk_buff___checksum *kernel;
 	__u32 place;
 
-	if (!has_kernel_context)
-		return 0;
 	kernel = bpf_cast_to_kern_ctx(skb);
 	if (BPF_CORE_READ_BITFIELD(kernel, ip_summed) != CHECKSUM_PARTIAL)
 		return 0;

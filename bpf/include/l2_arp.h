@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* ARP and RARP (RFC 826, 903) of a port: whether it speaks for itself alone, and what it asks. */
+/* ARP and RARP (RFC 826, 903) of an endpoint: whether it speaks for itself alone, and what it asks. */
 #pragma once
 
 #include <stddef.h>
@@ -21,12 +21,31 @@ struct l2_arp {
 	__be32 target;
 } __attribute__((packed));
 
-static __always_inline int is_own_address(__u32 ifindex, const __be32 address[4])
+static __noinline int is_address_of_port(__u32 ifindex, const __be32 address[4])
 {
 	struct l2_address_key key = { .ifindex = ifindex };
 
 	__builtin_memcpy(key.address, address, sizeof(key.address));
 	return bpf_map_lookup_elem(&unbounded_l2_addresses, &key) != NULL;
+}
+
+static __always_inline struct l2_neighbor *find_neighbor(__u32 network, const __be32 address[4])
+{
+	struct l2_neighbor_key key = { .network = network };
+
+	__builtin_memcpy(key.address, address, sizeof(key.address));
+	return bpf_map_lookup_elem(&unbounded_l2_neighbors, &key);
+}
+
+/* Addresses of ports are listed; those of endpoints elsewhere are the ones that the Neighbor map has at their MAC, link-local ones too. */
+static __noinline int is_own_address(const struct l2_binding *binding, const __be32 address[4])
+{
+	struct l2_neighbor *neighbor;
+
+	if (binding->ifindex)
+		return is_address_of_port(binding->ifindex, address);
+	neighbor = find_neighbor(binding->network, address);
+	return neighbor && is_same_mac(neighbor->mac, binding->mac);
 }
 
 static __always_inline int load_arp(struct __sk_buff *skb, struct l2_arp *arp)
@@ -40,34 +59,34 @@ static __always_inline int load_arp(struct __sk_buff *skb, struct l2_arp *arp)
 }
 
 /* The request of a machine that has moved: it knows its MAC alone. */
-static __always_inline int find_rarp_problem(const struct l2_arp *arp, const struct l2_port *port, struct l2_frame *frame)
+static __always_inline int find_rarp_problem(const struct l2_arp *arp, const struct l2_binding *binding, struct l2_frame *frame)
 {
 	if (arp->operation != bpf_htons(RARP_REQUEST))
 		return L2_DROP_MALFORMED;
-	if (arp->sender || !is_same_mac(arp->target_mac, port->mac))
+	if (arp->sender || !is_same_mac(arp->target_mac, binding->mac))
 		return L2_DROP_FORGED_ARP;
 	frame->kind = L2_ANNOUNCEMENT;
 	return 0;
 }
 
-static __noinline int find_arp_problem(struct __sk_buff *skb, struct l2_port *port, struct l2_frame *frame)
+static __noinline int find_arp_problem(struct __sk_buff *skb, const struct l2_binding *binding, struct l2_frame *frame)
 {
 	struct l2_arp arp;
 	int is_request;
 
 	if (load_arp(skb, &arp))
 		return L2_DROP_MALFORMED;
-	if (!is_same_mac(arp.sender_mac, port->mac))
+	if (!is_same_mac(arp.sender_mac, binding->mac))
 		return L2_DROP_FORGED_ARP;
 	if (frame->ethernet.h_proto == bpf_htons(ETH_P_RARP))
-		return find_rarp_problem(&arp, port, frame);
+		return find_rarp_problem(&arp, binding, frame);
 	is_request = arp.operation == bpf_htons(ARP_REQUEST);
 	if (!is_request && arp.operation != bpf_htons(ARP_REPLY))
 		return L2_DROP_MALFORMED;
 	map_v4(frame->source, arp.sender);
 	map_v4(frame->target, arp.target);
 	frame->is_probe = is_request && !arp.sender;
-	if (!frame->is_probe && !is_own_address(skb->ifindex, frame->source))
+	if (!frame->is_probe && !is_own_address(binding, frame->source))
 		return L2_DROP_FORGED_ARP;
 	if (arp.sender == arp.target)
 		frame->kind = arp.sender ? L2_ANNOUNCEMENT : L2_OTHER;

@@ -19,7 +19,13 @@
 #define SID_DT2U 1	/* unicast, by the receiver's FDB: RFC 8986 4.11 */
 #define SID_DT2M 2	/* to all ports of the network: RFC 8986 4.12 */
 #define NEXT_HEADER_ETHERNET 143
-#define FLOW_LABEL 0xfffff
+/*
+ * Without bits 16 and 17, which stand where an IPv4 header has its ECN field: skb->protocol stays that of the inner packet, and since 2024
+ * (skb_vlan_inet_prepare: GENEVE from Linux 6.9 on, then VXLAN, and stable kernels) both set the network header behind the Ethernet header. For IPv4
+ * ip_tunnel_ecn_encap then copies these bits into the outer header. As ECT they would let a router mark the packet as CE, and the tunnel's other
+ * end drop it, since the traffic class in here is not ECT (RFC 6040 4.2). What remains: ADR 0022.
+ */
+#define FLOW_LABEL 0xcffff
 
 struct l2_outer {
 	struct ethhdr ethernet;

@@ -17,6 +17,15 @@ enum l2_kind {
 	L2_OWN_GROUP,	/* one of the groups without which IPv6 does not work */
 };
 
+/* To whom a source MAC is bound: a port of this node, or an endpoint of the node that sent the frame. Source validation goes by it. */
+struct l2_binding {
+	__u32 ifindex;		/* of the port; 0: of another node */
+	__u32 network;
+	__u32 flags;		/* L2_PORT_TRUSTED, L2_PORT_FORWARDS */
+	__u8 mac[6];
+	__u16 reserved;
+};
+
 struct l2_frame {
 	struct ethhdr ethernet;
 	__u16 is_probe;		/* the request is for a duplicate of target: RFC 5227, RFC 4862 5.4 */

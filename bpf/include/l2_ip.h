@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* IP packets of a port: whether the source is its own, and whether it plays a server or a router that it is not. */
+/* IP packets of an endpoint: whether the source is its own, and whether it plays a server or a router that it is not. */
 #pragma once
 
 #include <linux/ip.h>
@@ -9,6 +9,7 @@
 
 #define DHCP_SERVER 67
 #define DHCP_CLIENT 68
+#define DHCPV6_CLIENT 546
 #define DHCPV6_SERVER 547
 #define FRAGMENT_OFFSET 0x1fff
 #define MLD_REPORT 131
@@ -22,7 +23,21 @@ static __always_inline int is_dhcp_request(const struct iphdr *ip, const __be16 
 	       ports[1] == bpf_htons(DHCP_SERVER);
 }
 
-static __noinline int find_ipv4_problem(struct __sk_buff *skb, struct l2_port *port, struct l2_frame *frame)
+/* What a server sends, or what a client takes for it: clients choose by the port to which it is sent, and many look at no other. */
+static __always_inline int is_dhcp_reply(const __be16 ports[2], __u16 server, __u16 client)
+{
+	return ports[0] == bpf_htons(server) || ports[1] == bpf_htons(client);
+}
+
+/* Of UDP at that place of a packet that ends there: its ports, none of which is to be seen behind the end alone. */
+static __noinline int load_ports(struct __sk_buff *skb, __u32 at, __u32 end, __be16 ports[2])
+{
+	if (at + sizeof(struct udphdr) > end || bpf_skb_load_bytes(skb, at, ports, 2 * sizeof(ports[0])))
+		return L2_DROP_MALFORMED;
+	return 0;
+}
+
+static __noinline int find_ipv4_problem(struct __sk_buff *skb, const struct l2_binding *binding, struct l2_frame *frame)
 {
 	struct iphdr ip;
 	__be16 ports[2] = {};
@@ -32,12 +47,12 @@ static __noinline int find_ipv4_problem(struct __sk_buff *skb, struct l2_port *p
 		return L2_DROP_MALFORMED;
 	map_v4(frame->source, ip.saddr);
 	if (ip.protocol == IPPROTO_UDP && !(ip.frag_off & bpf_htons(FRAGMENT_OFFSET))) {
-		if (bpf_skb_load_bytes(skb, ETH_HLEN + ip.ihl * 4, ports, sizeof(ports)))
+		if (load_ports(skb, ETH_HLEN + ip.ihl * 4, ETH_HLEN + bpf_ntohs(ip.tot_len), ports))
 			return L2_DROP_MALFORMED;
-		if (ports[0] == bpf_htons(DHCP_SERVER) && !(port->flags & L2_PORT_TRUSTED))
+		if (is_dhcp_reply(ports, DHCP_SERVER, DHCP_CLIENT) && !(binding->flags & L2_PORT_TRUSTED))
 			return L2_DROP_DHCP_REPLY;
 	}
-	if (port->flags & L2_PORT_FORWARDS || is_own_address(skb->ifindex, frame->source))
+	if (binding->flags & L2_PORT_FORWARDS || is_own_address(binding, frame->source))
 		return 0;
 	return !ip.saddr && is_dhcp_request(&ip, ports) ? 0 : L2_DROP_FORGED_ADDRESS;
 }
@@ -89,7 +104,7 @@ static __always_inline int is_own_group(const __be32 address[4])
 }
 
 static __noinline int find_icmpv6_problem(struct __sk_buff *skb, const struct ipv6hdr *ip, const struct l2_last_header *last,
-					  struct l2_port *port, struct l2_frame *frame)
+					  const struct l2_binding *binding, struct l2_frame *frame)
 {
 	__u8 type;
 
@@ -103,14 +118,14 @@ static __noinline int find_icmpv6_problem(struct __sk_buff *skb, const struct ip
 		return L2_DROP_MALFORMED;
 	if (is_unspecified(frame->source) && type != ND_SOLICITATION && type != ND_ROUTER_SOLICITATION)
 		return L2_DROP_FORGED_ADDRESS;
-	return find_nd_problem(skb, ND_AT + bpf_ntohs(ip->payload_len), port, frame);
+	return find_nd_problem(skb, ND_AT + bpf_ntohs(ip->payload_len), binding, frame);
 }
 
-static __noinline int find_ipv6_problem(struct __sk_buff *skb, struct l2_port *port, struct l2_frame *frame)
+static __noinline int find_ipv6_problem(struct __sk_buff *skb, const struct l2_binding *binding, struct l2_frame *frame)
 {
 	struct l2_last_header last = { .at = ND_AT };
 	struct ipv6hdr ip;
-	__be16 source_port;
+	__be16 ports[2];
 
 	if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)) || ip.version != 6 ||
 	    bpf_ntohs(ip.payload_len) + ND_AT > skb->len)
@@ -122,16 +137,16 @@ static __noinline int find_ipv6_problem(struct __sk_buff *skb, struct l2_port *p
 	if (is_ipv6_group_mac(frame->ethernet.h_dest) && is_own_group(ip.daddr.in6_u.u6_addr32))
 		frame->kind = L2_OWN_GROUP;
 	if (last.protocol == IPPROTO_UDP) {
-		if (bpf_skb_load_bytes(skb, last.at, &source_port, sizeof(source_port)))
+		if (load_ports(skb, last.at, ND_AT + bpf_ntohs(ip.payload_len), ports))
 			return L2_DROP_MALFORMED;
-		if (source_port == bpf_htons(DHCPV6_SERVER) && !(port->flags & L2_PORT_TRUSTED))
+		if (is_dhcp_reply(ports, DHCPV6_SERVER, DHCPV6_CLIENT) && !(binding->flags & L2_PORT_TRUSTED))
 			return L2_DROP_DHCP_REPLY;
 	}
 	if (is_unspecified(frame->source)) {
 		if (last.protocol != IPPROTO_ICMPV6)
 			return L2_DROP_FORGED_ADDRESS;
-	} else if (!(port->flags & L2_PORT_FORWARDS) && !is_own_address(skb->ifindex, frame->source)) {
+	} else if (!(binding->flags & L2_PORT_FORWARDS) && !is_own_address(binding, frame->source)) {
 		return L2_DROP_FORGED_ADDRESS;
 	}
-	return last.protocol == IPPROTO_ICMPV6 ? find_icmpv6_problem(skb, &ip, &last, port, frame) : 0;
+	return last.protocol == IPPROTO_ICMPV6 ? find_icmpv6_problem(skb, &ip, &last, binding, frame) : 0;
 }

@@ -55,7 +55,7 @@ struct l2_fdb_entry {
 	__u32 segment;
 	__be32 locator[2];
 	__u64 sequence;		/* RFC 7432 7.7; the programs do not read it */
-	__u32 flags;
+	__u32 flags;		/* L2_PORT_TRUSTED and L2_PORT_FORWARDS, as at the endpoint's own port: what its frames may be when they come from its node */
 	__u32 reserved;
 };
 

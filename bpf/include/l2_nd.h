@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Neighbor discovery (RFC 4861) of a port: whether it speaks for itself alone, and what it asks. */
+/* Neighbor discovery (RFC 4861) of an endpoint: whether it speaks for itself alone, and what it asks. */
 #pragma once
 
 #include <linux/icmpv6.h>
@@ -31,8 +31,8 @@ static __always_inline int is_nd(__u8 type)
 	return type >= ND_ROUTER_SOLICITATION && type <= ND_REDIRECT;
 }
 
-/* Every link-layer address in the options from at to end must be the port's. */
-static __noinline int find_option_problem(struct __sk_buff *skb, __u32 at, __u32 end, struct l2_port *port)
+/* Every link-layer address in the options from at to end must be the endpoint's. */
+static __noinline int find_option_problem(struct __sk_buff *skb, __u32 at, __u32 end, const struct l2_binding *binding)
 {
 	for (int i = 0; i < ND_OPTIONS; i++) {
 		__u8 option[8]; /* type, length in 8 bytes, MAC */
@@ -42,7 +42,7 @@ static __noinline int find_option_problem(struct __sk_buff *skb, __u32 at, __u32
 		if (bpf_skb_load_bytes(skb, at, option, sizeof(option)) || !option[1])
 			return L2_DROP_MALFORMED;
 		if (option[0] == ND_SOURCE_MAC || option[0] == ND_TARGET_MAC) {
-			if (option[1] != 1 || !is_same_mac(option + 2, port->mac))
+			if (option[1] != 1 || !is_same_mac(option + 2, binding->mac))
 				return L2_DROP_FORGED_ND;
 		}
 		at += option[1] * 8;
@@ -53,7 +53,7 @@ static __noinline int find_option_problem(struct __sk_buff *skb, __u32 at, __u32
 }
 
 /* The message follows the IPv6 header at once, and ends with the packet at end. */
-static __noinline int find_nd_problem(struct __sk_buff *skb, __u32 end, struct l2_port *port, struct l2_frame *frame)
+static __noinline int find_nd_problem(struct __sk_buff *skb, __u32 end, const struct l2_binding *binding, struct l2_frame *frame)
 {
 	struct nd_message message;
 	__u32 options = ND_AT + sizeof(message);
@@ -61,9 +61,9 @@ static __noinline int find_nd_problem(struct __sk_buff *skb, __u32 end, struct l
 	if (bpf_skb_load_bytes(skb, ND_AT, &message, 8) || message.code)
 		return L2_DROP_MALFORMED;
 	if (message.type == ND_ROUTER_ADVERTISEMENT || message.type == ND_REDIRECT)
-		return port->flags & L2_PORT_TRUSTED ? 0 : L2_DROP_ROUTER;
+		return binding->flags & L2_PORT_TRUSTED ? 0 : L2_DROP_ROUTER;
 	if (message.type == ND_ROUTER_SOLICITATION)
-		return find_option_problem(skb, ND_AT + 8, end, port);
+		return find_option_problem(skb, ND_AT + 8, end, binding);
 	if (bpf_skb_load_bytes(skb, ND_AT, &message, sizeof(message)) || options > end)
 		return L2_DROP_MALFORMED;
 	__builtin_memcpy(frame->target, message.target, sizeof(frame->target));
@@ -71,12 +71,12 @@ static __noinline int find_nd_problem(struct __sk_buff *skb, __u32 end, struct l
 		frame->kind = L2_REQUEST;
 		frame->is_probe = is_unspecified(frame->source);
 	} else {
-		if (!is_own_address(skb->ifindex, frame->target))
+		if (!is_own_address(binding, frame->target))
 			return L2_DROP_FORGED_ND;
 		if (!(message.flags & bpf_htonl(ND_SOLICITED)))
 			frame->kind = L2_ANNOUNCEMENT;
 	}
-	return find_option_problem(skb, options, end, port);
+	return find_option_problem(skb, options, end, binding);
 }
 
 struct nd_answer {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "l2_replicate.h"
+#include "l2_source.h"
 
 #define SHORTEST_FRAME 60	/* 802.3, without the checksum: a port may see padding, and the kernel takes no less than an IP header off */
 /* Linux 6.3; what is in older headers is no matter. */
@@ -14,6 +15,7 @@ struct l2_received {
 	__u32 function;
 	__u32 network;
 	__u32 segment;
+	__u32 flags;		/* of the inner source's FDB entry */
 } __attribute__((packed));
 
 /* Whether the packet is for a SID of this node, and whole. */
@@ -58,6 +60,7 @@ static __noinline int find_node_problem(struct l2_received *received)
 	if (source->ifindex || sender[0] != source->locator[0] || sender[1] != source->locator[1] || sender[2] || sender[3])
 		return L2_DROP_FORGED_NODE;
 	received->segment = source->segment;
+	received->flags = source->flags;
 	return 0;
 }
 
@@ -75,6 +78,19 @@ static __noinline int decapsulate(struct __sk_buff *skb, struct l2_received *rec
 			return L2_DROP_ENCAP;
 	}
 	return bpf_skb_store_bytes(skb, 0, &received->inner, sizeof(received->inner), 0) ? L2_DROP_ENCAP : 0;
+}
+
+/*
+ * Whether the endpoint may send the frame, which stands without outer headers. Its node has checked that at the port; a compromised node
+ * would else speak with the MAC of one endpoint in the name of all others.
+ */
+static __noinline int find_endpoint_problem(struct __sk_buff *skb, const struct l2_received *received)
+{
+	struct l2_binding binding = { .network = received->network, .flags = received->flags };
+	struct l2_frame frame = { .ethernet = received->inner };
+
+	__builtin_memcpy(binding.mac, received->inner.h_source, sizeof(binding.mac));
+	return find_source_problem(skb, &binding, &frame);
 }
 
 /* To the port of the destination, else to all when it was sent to all. Never to a node again. */

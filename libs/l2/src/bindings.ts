@@ -104,7 +104,9 @@ const stationOf = (
     };
   }
   const to = placeOf(claimed.found, snapshot);
-  return 'problem' in to ? to : { found: { network: network.number, mac: entry.spec.mac, segment, to: to.found } };
+  if ('problem' in to) return to;
+  const isTrusted = spec.isTrusted ?? false;
+  return { found: { network: network.number, mac: entry.spec.mac, segment, isTrusted, to: to.found } };
 };
 
 const neighborOf = (

@@ -1,6 +1,7 @@
 export { type AskedNetwork, readAskedNetwork } from './asked-network.ts';
 export { attachmentOf } from './attachment.ts';
 export type { HostingNode, L2ClusterSnapshot } from './cluster-snapshot.ts';
+export { MOST_ENDPOINTS_OF_NODE } from './counted-endpoints.ts';
 export { type EndpointWish, planEndpoint, type PlannedEndpoint } from './endpoint-plan.ts';
 export { fdbEntryName, neighborName } from './entry-names.ts';
 export { addressesOfPort, withLinkLocals } from './link-local.ts';

@@ -1,8 +1,7 @@
 import { formatAddress, formatPrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type L2Plan, type L2Snapshot, planL2 } from './index.ts';
-import { MOST_ENDPOINTS_OF_NODE } from './counted-endpoints.ts';
+import { type L2Plan, type L2Snapshot, MOST_ENDPOINTS_OF_NODE, planL2 } from './index.ts';
 import { endpoint, fdbEntry, neighbor, network, snapshotOf } from './testdata.ts';
 
 const lan = network('lan');

@@ -36,6 +36,8 @@ export interface PlannedStation {
   readonly network: number;
   readonly mac: string;
   readonly segment: number;
+  /** May send what routers and DHCP servers send: other nodes go by it as its own port does. */
+  readonly isTrusted: boolean;
   readonly to: { readonly device: string } | { readonly locator: Prefix };
 }
 

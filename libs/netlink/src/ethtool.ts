@@ -18,8 +18,11 @@ const BITS = { bit: 1 } as const;
 const BIT = { name: 2 } as const;
 const EOPNOTSUPP = 95;
 
-/** What a device takes in one piece, for somebody further on to segment: newer kernels have more of them. */
-const SEGMENTATION = /^tx-.*segmentation$/;
+/**
+ * What a device leaves to somebody further on: to segment a packet, and to write its checksum, for which the sender names a place in
+ * the packet that may be any. Newer kernels have more of them.
+ */
+const LEFT_TO_OTHERS = /^tx-(.*segmentation|checksum-.*)$/;
 
 const ofLink = (writer: MessageWriter, link: number): MessageWriter =>
   writer.nest(FEATURES.header, (header) => header.attributeU32(HEADER.index, link));
@@ -41,8 +44,8 @@ const encodeFeaturesOff = (link: number, features: readonly string[]): Uint8Arra
     .bytes();
 
 export interface Ethtool extends Disposable {
-  /** From then on the device sends no packet that is longer than its MTU. @throws NetlinkError */
-  turnSegmentationOff(link: number): Promise<void>;
+  /** From then on the device sends no packet that is longer than its MTU, or whose checksum is still to be written. @throws NetlinkError */
+  turnTransmitOffloadsOff(link: number): Promise<void>;
 }
 
 /** @param options the namespace of the devices; default: the process's own */
@@ -50,13 +53,13 @@ export const createEthtool = (options: { readonly netnsFd?: number } = {}): Etht
   const socket: GenericSocket = createGenericSocket(options);
   let family: GenericFamily | undefined;
   return {
-    async turnSegmentationOff(link) {
+    async turnTransmitOffloadsOff(link) {
       family ??= await socket.resolve('ethtool');
       if (!family) throw new NetlinkError(EOPNOTSUPP, 'find generic netlink family ethtool (kernel 5.6)');
-      const what = `turn segmentation offload of link ${link} off`;
+      const what = `turn segmentation and checksum offload of link ${link} off`;
       const attributes = ofLink(new MessageWriter(16), link).bytes();
       const [reply] = await socket.request(family, { command: GET_FEATURES, version: VERSION, attributes, what });
-      const active = reply ? readActive(reply.body).filter((name) => SEGMENTATION.test(name)) : [];
+      const active = reply ? readActive(reply.body).filter((name) => LEFT_TO_OTHERS.test(name)) : [];
       if (active.length === 0) return;
       await socket.request(family, {
         ...{ command: SET_FEATURES, version: VERSION, attributes: encodeFeaturesOff(link, active), what },

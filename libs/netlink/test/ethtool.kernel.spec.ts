@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { createEthtool, createNetns, createRouteSocket } from '../src/index.ts';
 
-test('a device sends nothing longer than its MTU in one piece any more, and keeps its other features', async () => {
+test('a device sends nothing longer than its MTU in one piece any more, and no checksum that is to be written, and keeps its other features', async () => {
   using ns = createNetns();
   await using net = createRouteSocket({ netnsFd: ns.fd });
   const { index } = await net.links.create({ name: 'one', kind: { kind: 'veth', peer: { name: 'other' } } });
@@ -14,11 +14,18 @@ test('a device sends nothing longer than its MTU in one piece any more, and keep
     );
   const before = features();
   using ethtool = createEthtool({ netnsFd: ns.fd });
-  await ethtool.turnSegmentationOff(index);
+  await ethtool.turnTransmitOffloadsOff(index);
   const after = features();
-  for (const name of ['tcp-segmentation-offload', 'generic-segmentation-offload', 'tx-udp-segmentation'])
+  for (const name of [
+    'tcp-segmentation-offload',
+    'generic-segmentation-offload',
+    'tx-udp-segmentation',
+    'tx-checksumming',
+  ])
     expect([name, before.get(name), after.get(name)]).toEqual([name, 'on', expect.stringMatching(/^off/)]);
-  for (const name of ['scatter-gather', 'tx-checksumming', 'rx-checksumming'])
+  for (const name of ['rx-checksumming', 'rx-vlan-offload'])
     expect([name, after.get(name)]).toEqual([name, before.get(name)]);
-  await expect(ethtool.turnSegmentationOff(4242)).rejects.toThrow('turn segmentation offload of link 4242 off');
+  await expect(ethtool.turnTransmitOffloadsOff(4242)).rejects.toThrow(
+    'turn segmentation and checksum offload of link 4242 off',
+  );
 });

@@ -17,8 +17,6 @@ export interface PinnedObject {
     Record<string, { readonly keyBytes: number; readonly valueBytes: number; readonly maxEntries: number }>
   >;
   readonly fingerprint: string;
-  /** Values of the programs' constants, by name. */
-  readonly constants?: Readonly<Record<string, number>>;
   /** Maps of other programs, which these read. */
   readonly shared?: SharedMaps;
 }
@@ -63,12 +61,12 @@ const checkLayout = ({ objectPath, maps }: PinnedObject, spec: ObjectSpec): void
 
 /** @throws TypeError when the programs and this agent were not built together; BpfError */
 export const loadPinned = (pinned: PinnedObject): Loaded => {
-  const { name, objectPath, pinFolder, maps, fingerprint, constants = {}, shared } = pinned;
+  const { name, objectPath, pinFolder, maps, fingerprint, shared } = pinned;
   const bytes = readFileSync(objectPath);
   const spec = readObject(bytes);
   checkLayout(pinned, spec);
   const hasFormerMaps = prepareMaps(pinFolder, fingerprint, spec.maps);
   const own = Object.fromEntries(Object.keys(maps).map((map) => [map, { pinPath: join(mapFolder(pinFolder), map) }]));
   const pins = { ...own, ...(shared && pinsOf(shared, spec.maps)) };
-  return { object: loadObject(bytes, { name, maps: pins, constants }), hasFormerMaps };
+  return { object: loadObject(bytes, { name, maps: pins }), hasFormerMaps };
 };

@@ -79,8 +79,9 @@ const writeTables = (maps: L2Maps, tables: L2Tables): MapSync[] => [
   syncEntries('unbounded_l2_buckets', maps.buckets, tables.buckets, { keepsValues: true }),
   syncEntries('unbounded_l2_addresses', maps.addresses, tables.addresses),
   syncEntries('unbounded_l2_segments', maps.segments, tables.segments),
-  syncEntries('unbounded_l2_fdb', maps.fdb, tables.fdb),
+  // Before the FDB: a frame from another node passes when its MAC is there, and is then held to have no other addresses than these.
   syncEntries('unbounded_l2_neighbors', maps.neighbors, tables.neighbors),
+  syncEntries('unbounded_l2_fdb', maps.fdb, tables.fdb),
   syncEntries('unbounded_l2_flood', maps.flood, tables.flood),
   syncEntries('unbounded_l2_networks', maps.networks, tables.networks),
   syncEntries('unbounded_l2_config', maps.config, tables.config),

@@ -52,7 +52,7 @@ export const plugPod = (one: (typeof endpoints)[number]): Pod => {
   run('ip', 'link', 'add', port, 'type', 'veth', 'peer', 'name', 'net1', 'netns', ns.path);
   run('ip', 'link', 'set', port, 'alias', L2_PORT_ALIAS, 'addrgenmode', 'none', 'mtu', '1500', 'up');
   inside('ip', 'link', 'set', 'net1', 'address', one.spec.mac, 'addrgenmode', 'none', 'mtu', '1366', 'up');
-  inside('ethtool', '-K', 'net1', 'tso', 'off', 'gso', 'off');
+  inside('ethtool', '-K', 'net1', 'tso', 'off', 'gso', 'off', 'tx', 'off');
   for (const address of one.spec.addresses)
     inside('ip', 'addr', 'add', `${address}/${address.includes(':') ? 64 : 24}`, 'dev', 'net1', 'nodad');
   return { ns, run: inside, runs: (...argv) => runs('nsenter', `--net=${ns.path}`, ...argv) };

@@ -2,6 +2,7 @@ import { counter, MAPS } from '@unbounded/bpf-maps';
 import { L2_MAP_LAYOUTS, L2_MAPS, l2CounterKey, l2LayoutFingerprint, l2TotalKey } from '@unbounded/bpf-maps/l2';
 import { type BpfObject, openMaps } from '@unbounded/libbpf-ts';
 import type { Loaded } from '../bpf/attachments.ts';
+import { hasKernelFunction, KERNEL_CONTEXT } from '../bpf/kernel-functions.ts';
 import { loadPinned } from '../bpf/load-pinned.ts';
 import type { KernelWrites } from '../kernel/kernel-writes.ts';
 
@@ -32,8 +33,13 @@ export interface L2Files {
   readonly countWrites: KernelWrites['map'];
 }
 
+/** Without the check of where a device fills a checksum in, where the kernel does not show that. */
+const objectFor = (objectPath: string): string =>
+  hasKernelFunction(KERNEL_CONTEXT) ? objectPath : objectPath.replace(/\.bpf\.o$/, '_plain.bpf.o');
+
 /** @throws TypeError when the programs and this agent were not built together; BpfError */
-export const loadL2 = ({ objectPath, pinFolder, dataPathPins, countWrites }: L2Files): LoadedL2 => {
+export const loadL2 = ({ objectPath: path, pinFolder, dataPathPins, countWrites }: L2Files): LoadedL2 => {
+  const objectPath = objectFor(path);
   const fingerprint = l2LayoutFingerprint();
   const shared = { pinFolder: dataPathPins, names: Object.keys(MAPS) };
   const loaded = loadPinned({ name: 'unbounded_l2', objectPath, pinFolder, maps: L2_MAPS, fingerprint, shared });

@@ -33,7 +33,7 @@ const spec = (): PortSpec => ({
   ...{ mac: '02:00:00:00:00:07', mtuBytes: 1366 },
 });
 
-test('the pod’s end has its name, MAC and MTU, and hands on no packet that is to be segmented later', async () => {
+test('the pod’s end has its name, MAC and MTU, and hands on no packet that is to be segmented later, or whose checksum is', async () => {
   const port = await createPort(net, ethtool, spec());
   const shown = inside('ip', 'link', 'show', 'net1');
   expect(shown).toContain('mtu 1366');
@@ -41,6 +41,8 @@ test('the pod’s end has its name, MAC and MTU, and hands on no packet that is 
   const features = inside('ethtool', '-k', 'net1');
   expect(features).toMatch(/^tcp-segmentation-offload: off/m);
   expect(features).toMatch(/^generic-segmentation-offload: off/m);
+  expect(features).toMatch(/^tx-checksumming: off/m);
+  expect(features).toMatch(/^\s*tx-checksum-ip-generic: off/m);
   const found = await net.links.get(port.index);
   expect(found).toMatchObject({ alias: L2_PORT_ALIAS, up: false, arp: false, mtu: 9000 });
 });

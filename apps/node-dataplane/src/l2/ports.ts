@@ -56,8 +56,9 @@ export const createPort = async (net: RouteSocket, ethtool: Ethtool, spec: PortS
     silence(spec.device);
     const inside = await net.links.get(born);
     if (!inside) throw new Error(`the other end of ${spec.device} is gone`);
-    // Next header 143 cannot be segmented further on: the pod hands on no packet that has to be.
-    await ethtool.turnSegmentationOff(inside.index);
+    // Next header 143 cannot be segmented further on: the pod hands on no packet that has to be. Nor one whose checksum is to be written
+    // later: with CAP_NET_RAW it names the place (PACKET_VNET_HDR), and the 16 bits there would change after the programs have read them.
+    await ethtool.turnTransmitOffloadsOff(inside.index);
     await net.links.modify(inside.index, { mac: spec.mac, mtu: spec.mtuBytes });
     await net.links.modify(inside.index, { name: spec.interface, netnsFd: namespace.fd });
     return port;

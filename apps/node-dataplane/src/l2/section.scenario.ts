@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { L2_LAYOUT_VERSION } from '@unbounded/bpf-maps/l2';
 import { DEVICES } from '@unbounded/config/ownership';
 import { createNetns } from '@unbounded/netlink';
 import { NAMESPACES } from '../agent/agent-node.testdata.ts';
@@ -235,7 +236,7 @@ const dropsIn = (metrics: string): Readonly<Record<string, number>> =>
     ),
   );
 
-const programs = (): string[] => readdirSync('/sys/fs/bpf/unbounded/l2/v1/programs').sort();
+const programs = (): string[] => readdirSync(`/sys/fs/bpf/unbounded/l2/v${L2_LAYOUT_VERSION}/programs`).sort();
 
 /** An agent ends, and its successor takes over, while e1 sends. */
 const follow = async (node: L2Node, first: Section, one: Pod) => {

@@ -1,6 +1,6 @@
 import { L2_MAPS, L2_REASONS } from '@unbounded/bpf-maps/l2';
 import { macText, parseAddress, parsePrefix } from '@unbounded/ip';
-import { type L2Plan, planL2 } from '@unbounded/l2';
+import { type L2Plan, MOST_ENDPOINTS_OF_NODE, planL2 } from '@unbounded/l2';
 import { endpoint, network, snapshotOf } from '@unbounded/l2/testdata';
 import { describe, expect, test } from 'vitest';
 import { planL2Tables } from './tables.plan.ts';
@@ -27,7 +27,7 @@ describe('the contents of the maps', () => {
       ],
       [
         { network: 7, mac: '02:00:00:00:00:02' },
-        { segment: 0, sequence: 0n, ifindex: 11 },
+        { segment: 0, sequence: 0n, ifindex: 11, trusted: true },
       ],
       [
         { network: 7, mac: '02:00:00:00:00:03' },
@@ -56,6 +56,14 @@ describe('the contents of the maps', () => {
     expect(tables.counters).toHaveLength(2 * L2_REASONS.length);
   });
 
+  test('have what endpoints of other nodes may send', () => {
+    const { fdb } = planL2Tables(planOf(endpoint(1, 'n1'), endpoint(2, 'n2', { isTrusted: true })), place(['l2-e1']));
+    expect(fdb.map(([{ mac }, { trusted }]) => [mac, trusted])).toEqual([
+      ['02:00:00:00:00:01', undefined],
+      ['02:00:00:00:00:02', true],
+    ]);
+  });
+
   test('have nothing of a port that is not there', () => {
     const { ports, addresses, buckets, counters, flood, fdb } = planL2Tables(plan, place([]));
     expect([ports, addresses, buckets, counters]).toEqual([[], [], [], []]);
@@ -80,7 +88,7 @@ describe('the contents of the maps', () => {
       ...{ network: 7, mac: '02:00:00:00:00:03', ip: parseAddress(`${prefix}${at.toString(16)}`) },
     }));
     const stations = Array.from({ length: maxEntries }, (_, at) => ({
-      ...{ network: 7, mac: `02:01:00:00:${macText(Uint8Array.of(at >> 8, at & 0xff))}`, segment: 0 },
+      ...{ network: 7, mac: `02:01:00:00:${macText(Uint8Array.of(at >> 8, at & 0xff))}`, segment: 0, isTrusted: false },
       ...{ to: { locator: parsePrefix('fd53:0:0:2::/64') } },
     }));
     const crowded = { ...plan, neighbors: [...written, ...plan.neighbors], fdb: [...stations, ...plan.fdb] };
@@ -98,5 +106,9 @@ describe('the contents of the maps', () => {
   test('of as many ports as there can be fit into the map of counters', () => {
     const { maxEntries } = L2_MAPS.unbounded_l2_counters;
     expect(L2_MAPS.unbounded_l2_ports.maxEntries * L2_REASONS.length).toBeLessThanOrEqual(maxEntries);
+  });
+
+  test('have room for all endpoints of a node that count', () => {
+    expect(MOST_ENDPOINTS_OF_NODE).toBe(L2_MAPS.unbounded_l2_ports.maxEntries);
   });
 });

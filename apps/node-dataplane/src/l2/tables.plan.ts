@@ -113,10 +113,10 @@ const portRecord = ({ network, segment, mac, isTrusted }: Port['planned']): L2Po
 });
 
 const fdbRecords = (
-  { network, mac, segment, to }: L2Plan['fdb'][number],
+  { network, mac, segment, isTrusted, to }: L2Plan['fdb'][number],
   ifindexes: L2Place['ifindexes'],
 ): readonly (readonly [L2Mac, L2FdbEntry])[] => {
-  const common = { segment, sequence: 0n };
+  const common = { segment, sequence: 0n, ...flagOf('trusted', isTrusted) };
   if ('locator' in to)
     return [
       [

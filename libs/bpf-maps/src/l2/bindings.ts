@@ -2,6 +2,7 @@ import type { Codec } from '../codec.ts';
 import { checkU32 } from '../endpoints.ts';
 import { readMac, writeMac } from '../mac-field.ts';
 import { clear, LITTLE, readAddress, readLocator, writeAddress, writeLocator } from './fields.ts';
+import { type L2Rights, readRights, rightsBits } from './rights.ts';
 
 /** Where MACs are, and which MAC an address has (bpf/include/l2_maps.h). */
 
@@ -26,16 +27,17 @@ export const l2FdbKey: Codec<L2Mac> = {
 export type L2FdbEntry = (
   | { readonly ifindex: number; readonly locator?: never }
   | { readonly locator: string; readonly ifindex?: never }
-) & {
-  readonly segment: number;
-  /** Which of two claims is newer (RFC 7432 7.7); the programs do not read it. */
-  readonly sequence: bigint;
-};
+) &
+  L2Rights & {
+    readonly segment: number;
+    /** Which of two claims is newer (RFC 7432 7.7); the programs do not read it. */
+    readonly sequence: bigint;
+  };
 
 /** struct l2_fdb_entry, 32 bytes. */
 export const l2FdbEntry: Codec<L2FdbEntry> = {
   size: 32,
-  write({ ifindex, locator, segment, sequence }, view, offset) {
+  write({ ifindex, locator, segment, sequence, ...rights }, view, offset) {
     if (ifindex === 0) throw new RangeError('ifindex is 0: a local endpoint has a port');
     const port = checkU32('ifindex', ifindex ?? 0);
     checkU32('segment', segment);
@@ -43,7 +45,8 @@ export const l2FdbEntry: Codec<L2FdbEntry> = {
     view.setUint32(offset, port, LITTLE);
     view.setUint32(offset + 4, segment, LITTLE);
     view.setBigUint64(offset + 16, sequence, LITTLE);
-    clear(view, offset + 24, 8);
+    view.setUint32(offset + 24, rightsBits(rights), LITTLE);
+    clear(view, offset + 28, 4);
   },
   read(view, offset) {
     const ifindex = view.getUint32(offset, LITTLE);
@@ -51,6 +54,7 @@ export const l2FdbEntry: Codec<L2FdbEntry> = {
       ...(ifindex === 0 ? { locator: readLocator(view, offset + 8) } : { ifindex }),
       segment: view.getUint32(offset + 4, LITTLE),
       sequence: view.getBigUint64(offset + 16, LITTLE),
+      ...readRights(view.getUint32(offset + 24, LITTLE)),
     };
   },
 };

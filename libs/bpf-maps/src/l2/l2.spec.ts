@@ -32,7 +32,7 @@ const MAC = '02:0a:01:02:03:04';
 
 /** When this fails: see ../layout.spec.ts; the version is that of shape.ts here. */
 test('a layout that differs has another version', () => {
-  expect(`v${L2_LAYOUT_VERSION} ${l2LayoutFingerprint()}`).toBe('v1 475d0381');
+  expect(`v${L2_LAYOUT_VERSION} ${l2LayoutFingerprint()}`).toBe('v2 5aa59165');
 });
 
 const codecs: readonly (readonly [keyof typeof L2_MAPS, Codec<unknown>, Codec<unknown> | undefined])[] = [
@@ -87,8 +87,12 @@ describe('records', () => {
   test.each<[L2FdbEntry, string]>([
     [{ ifindex: 5, segment: 2, sequence: 3n }, '05000000 02000000 0000000000000000 0300000000000000'],
     [{ locator: 'fd00:1:2:3::', segment: 2, sequence: 3n }, '00000000 02000000 fd00000100020003 0300000000000000'],
+    [
+      { locator: 'fd00:1:2:3::', segment: 2, sequence: 3n, trusted: true, forwards: true },
+      '00000000 02000000 fd00000100020003 0300000000000000 03000000',
+    ],
   ])('%o is an FDB entry', (entry, bytes) => {
-    expect(hex(encode(l2FdbEntry, entry))).toBe(`${bytes.replaceAll(' ', '')}0000000000000000`);
+    expect(hex(encode(l2FdbEntry, entry))).toBe(bytes.replaceAll(' ', '').padEnd(2 * 32, '0'));
     expect(decode(l2FdbEntry, encode(l2FdbEntry, entry))).toEqual(entry);
   });
 

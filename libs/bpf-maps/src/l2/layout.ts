@@ -2,8 +2,9 @@ import { encode } from '../codec.ts';
 import { fingerprintOf } from '../layout.ts';
 import { L2_NEIGHBOR_FLAGS, l2FdbEntry, l2FdbKey, l2Neighbor, l2NeighborKey } from './bindings.ts';
 import { L2_NETWORK_FLAGS, l2Config, l2Flood, l2Network, l2SegmentKey } from './networks.ts';
-import { L2_PORT_FLAGS, l2AddressKey, l2Port } from './ports.ts';
+import { l2AddressKey, l2Port } from './ports.ts';
 import { L2_REASONS, l2CounterKey } from './reasons.ts';
+import { L2_PORT_FLAGS } from './rights.ts';
 import { L2_LAYOUT_VERSION } from './shape.ts';
 
 /** The maps of stretched L2 by name, with the sizes that their layouts have. */
@@ -38,7 +39,7 @@ const identity = (): unknown => [
     encode(l2SegmentKey, { network: NETWORK, from: 1, to: 2 }),
     encode(l2FdbKey, { network: NETWORK, mac: MAC }),
     encode(l2FdbEntry, { ifindex: IFINDEX, segment: SEGMENT, sequence: 7n }),
-    encode(l2FdbEntry, { locator: '2001:db8:0:7::', segment: SEGMENT, sequence: 7n }),
+    encode(l2FdbEntry, { locator: '2001:db8:0:7::', segment: SEGMENT, sequence: 7n, trusted: true }),
     encode(l2NeighborKey, { network: NETWORK, address: '192.0.2.7' }),
     encode(l2Neighbor, { mac: MAC, router: true }),
     encode(l2Flood, { ports: [IFINDEX], locators: ['2001:db8:0:7::'] }),

@@ -2,24 +2,19 @@ import type { Codec } from '../codec.ts';
 import { checkU32 } from '../endpoints.ts';
 import { readMac, writeMac } from '../mac-field.ts';
 import { clear, LITTLE, readAddress, writeAddress } from './fields.ts';
+import { type L2Rights, readRights, rightsBits } from './rights.ts';
 
 /** Ports: the host sides of pods' veths (bpf/include/l2_maps.h). */
 
-export interface L2Port {
+export interface L2Port extends L2Rights {
   readonly network: number;
   readonly segment: number;
-  /** May send DHCP replies, router advertisements and redirects. */
-  readonly trusted?: boolean;
-  /** A router: brings IP packets of others under its own MAC. */
-  readonly forwards?: boolean;
   /** Copies a second that may be made of its frames for other ports and nodes, and how many at once. */
   readonly rate: number;
   readonly burst: number;
   /** The only source that it may use. */
   readonly mac: string;
 }
-
-export const L2_PORT_FLAGS = { trusted: 0x01, forwards: 0x02, learn: 0x04 } as const;
 
 /** ifindex of a port. */
 export const l2PortKey: Codec<number> = {
@@ -35,7 +30,7 @@ export const l2Port: Codec<L2Port> = {
     const words = [
       checkU32('network', value.network),
       checkU32('segment', value.segment),
-      (value.trusted ? L2_PORT_FLAGS.trusted : 0) | (value.forwards ? L2_PORT_FLAGS.forwards : 0),
+      rightsBits(value),
       checkU32('rate', value.rate),
       checkU32('burst', value.burst),
     ];
@@ -44,12 +39,10 @@ export const l2Port: Codec<L2Port> = {
     clear(view, offset + 26, 14);
   },
   read(view, offset) {
-    const flags = view.getUint32(offset + 8, LITTLE);
     return {
       network: view.getUint32(offset, LITTLE),
       segment: view.getUint32(offset + 4, LITTLE),
-      ...(flags & L2_PORT_FLAGS.trusted ? { trusted: true } : {}),
-      ...(flags & L2_PORT_FLAGS.forwards ? { forwards: true } : {}),
+      ...readRights(view.getUint32(offset + 8, LITTLE)),
       rate: view.getUint32(offset + 12, LITTLE),
       burst: view.getUint32(offset + 16, LITTLE),
       mac: readMac(view, offset + 20),

@@ -44,9 +44,8 @@ const PLACE: Place = { program: 'unbounded_pod_checksum', direction: 'ingress' }
 export const checksumPinFolder = (bpffsDir: string): string => join(dirname(bpffsDir), 'pods', 'v1');
 
 const open = ({ objectPath, pinFolder }: ChecksumGuardParts) => {
-  const constants = { has_kernel_context: 1 };
   const loaded: Loaded = loadPinned({
-    ...{ name: 'unbounded_pods', objectPath, pinFolder, maps: MAPS, fingerprint: LAYOUT, constants },
+    ...{ name: 'unbounded_pods', objectPath, pinFolder, maps: MAPS, fingerprint: LAYOUT },
   });
   const attachments: Attachments = createAttachments(loaded, { pinFolder, placeOf: () => PLACE });
   const drops = loaded.object.perCpuMap(MAP, configKey, counter);
