@@ -13,7 +13,7 @@ import type { LocatorPlan, MasqueradePlan, NodePlan, WireGuardInterfacePlan } fr
 import { fromNode } from './routing/node-source.plan.ts';
 import { planProbes } from './links/probes.plan.ts';
 import { overheadBytes } from './links/protocol.ts';
-import { servedSites } from './routing/distances.ts';
+import { servedBy } from './routing/distances.ts';
 import type { NodeRelay, RelayModel } from './world/relay-model.ts';
 import { routesNodes } from './routing/routes-nodes.ts';
 import { planSources } from './routing/sources.plan.ts';
@@ -130,7 +130,7 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
     ...locatorsOf(member, locators),
     probes: planProbes(local, links),
     ...(echoes.plans.length === 0 ? {} : { echoes: echoes.plans }),
-    servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),
+    servedSites: servedBy(world, member).itself,
     holdings: holdingsIn(objects, member, new Set(links.map(({ peer }) => peer.name))),
     ...(routesNodes(objects, world, local) ? { routesNodes: true as const } : {}),
     tunnelEnds: planTunnelEnds(objects, member.site),

@@ -44,11 +44,11 @@ const peersBehind = ({ wireGuard }: NodePlan, device: string, target: Prefix): s
 const nodesAt = (network: Network, plan: NodePlan, to: Destination, target: Prefix): string[] => {
   if (to === 'pending') return [];
   if ('gateways' in to) return to.gateways.flatMap((ip) => byUnderlay(network, ip));
-  if ('group' in to)
-    return plan.groups
-      .find(({ name }) => name === to.group)!
-      .members.filter(({ tier }) => tier === 0)
-      .map(({ node }) => node);
+  if ('group' in to) {
+    const { members } = plan.groups.find(({ name }) => name === to.group)!;
+    const nearest = Math.min(...members.map(({ tier }) => tier));
+    return members.filter(({ tier }) => tier === nearest).map(({ node }) => node);
+  }
   const { nextHop } = to;
   return nextHop.protocol === 'WireGuard' ? peersBehind(plan, nextHop.device, target) : [nextHop.node];
 };

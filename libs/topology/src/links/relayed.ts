@@ -1,42 +1,16 @@
 import { resolveProtocol } from './protocol.ts';
-import { peeringsOf, poolsOfSite } from '../world/reach.ts';
+import { poolsOfSite } from '../world/reach.ts';
+import { countedOf } from '../world/usable.ts';
+import { leadToEachOther } from './direct-ways.ts';
 import { type Place, scopesOf } from './scopes.ts';
-import { canBeCalledFrom, canMeet, type Meeting, meetingOf } from './underlay.ts';
-import type { World } from '../world/world.ts';
+import { canBeCalledFrom } from './underlay.ts';
+import type { Member, World } from '../world/world.ts';
 
 /**
- * Where nodes meet at a relay because none of them can be called: only where nothing else joins them, so that a relay never
- * takes over what another way carries. Decided by the objects alone; gateways that come and go change nothing.
+ * Where two nodes meet at a relay because neither can call the other: only where nothing else joins them, so that a relay never takes
+ * over what another way carries. Decided by the objects alone, and for each two nodes: what one gateway of a pool can meet takes the
+ * relay from no other.
  */
-
-/** Pools by name, with the same number for those that lead to each other without a relay. */
-const components = new WeakMap<World, ReadonlyMap<string, number>>();
-
-const componentsOf = (world: World): ReadonlyMap<string, number> => {
-  const known = components.get(world);
-  if (known) return known;
-  const meetings = new Map<string, Meeting>(
-    [...world.pools].map(([name, { gateways }]) => [name, meetingOf(world, gateways)]),
-  );
-  const found = new Map<string, number>();
-  for (const [start, number] of [...meetings.keys()].sort().map((name, index) => [name, index] as const)) {
-    const waiting = found.has(start) ? [] : [start];
-    for (const name of waiting) {
-      found.set(name, number);
-      for (const other of peeringsOf(world, name).flatMap(({ members }) => [...members])) {
-        const there = meetings.get(other);
-        if (!there || found.has(other) || !canMeet(world, meetings.get(name)!, there)) continue;
-        found.set(other, number);
-        waiting.push(other);
-      }
-    }
-  }
-  components.set(world, found);
-  return found;
-};
-
-/** The same number for pools that lead to each other without a relay; undefined: there is no such pool. */
-export const componentOf = (world: World, pool: string): number | undefined => componentsOf(world).get(pool);
 
 /** A relay carries WireGuard alone. */
 const isWireGuard = (world: World, a: Place, b: Place): boolean =>
@@ -50,39 +24,49 @@ const isWireGuard = (world: World, a: Place, b: Place): boolean =>
     abilities: [undefined, undefined],
   }).protocol === 'WireGuard';
 
-const isServed = (world: World, site: string): boolean =>
-  poolsOfSite(world, site).some((pool) => world.pools.get(pool)!.gateways.some((g) => canBeCalledFrom(world, g, site)));
+/** How a site's nodes can call the gateways that it is assigned to. */
+interface Calls {
+  /** Pools with a gateway that they can call. */
+  readonly pools: ReadonlySet<string>;
+  /** Of a pool more than half can be called: the site needs no other pool by a relay. One of two does not speak for both. */
+  readonly isServed: boolean;
+}
 
-/** Whether a site's nodes and a gateway that is assigned to them meet at a relay. */
-export const isServedByRelay = (world: World, site: string, gateway: Place): boolean =>
-  world.relay !== undefined && !isServed(world, site) && isWireGuard(world, { site, pool: undefined }, gateway);
+const calls = new WeakMap<World, Map<string, Calls>>();
 
-/** Whether two nodes that are to be linked, and of which neither can call the other, meet at a relay. */
-export const isRelayed = (world: World, a: Place, b: Place): boolean => {
-  if (world.relay === undefined) return false;
-  if (a.pool === undefined || b.pool === undefined)
-    return b.pool === undefined
-      ? a.pool !== undefined && isServedByRelay(world, b.site, a)
-      : isServedByRelay(world, a.site, b);
-  const numbers = componentsOf(world);
-  return numbers.get(a.pool) !== numbers.get(b.pool) && isWireGuard(world, a, b);
+const callsOf = (world: World, site: string): Calls => {
+  const known = calls.get(world) ?? new Map<string, Calls>();
+  calls.set(world, known);
+  const found = known.get(site);
+  if (found) return found;
+  const counted = poolsOfSite(world, site).map((name) => {
+    const gateways = countedOf(world.pools.get(name)!.gateways);
+    const called = gateways.filter((gateway) => canBeCalledFrom(world, gateway, site)).length;
+    return { name, called, isMost: called * 2 > gateways.length };
+  });
+  const result: Calls = {
+    pools: new Set(counted.filter(({ called }) => called > 0).map(({ name }) => name)),
+    isServed: counted.some(({ isMost }) => isMost),
+  };
+  known.set(site, result);
+  return result;
 };
 
-/** By names of pools, what was worked out; a world never changes. */
-const relayedPools = new WeakMap<World, Map<string, boolean>>();
-
-/** Whether gateways of two pools meet at a relay. */
-export const arePoolsRelayed = (world: World, a: string, b: string): boolean => {
+/** Whether a site's nodes and a gateway that is assigned to them, which they cannot call, meet at a relay. */
+const isServedByRelay = (world: World, site: string, gateway: Place): boolean => {
   if (world.relay === undefined) return false;
-  const known = relayedPools.get(world) ?? new Map<string, boolean>();
-  relayedPools.set(world, known);
-  const key = a < b ? `${a} ${b}` : `${b} ${a}`;
-  if (!known.has(key)) {
-    const [here, there] = [a, b].map((name) => world.pools.get(name)?.gateways ?? []);
-    known.set(
-      key,
-      here!.some((gateway) => there!.some((other) => isRelayed(world, gateway, other))),
-    );
-  }
-  return known.get(key)!;
+  const { pools, isServed } = callsOf(world, site);
+  return (!isServed || pools.has(gateway.pool!)) && isWireGuard(world, { site, pool: undefined }, gateway);
+};
+
+/** Whether a gateway can link with nodes of a site that its pool is assigned to. */
+export const canServe = (world: World, gateway: Member, site: string): boolean =>
+  canBeCalledFrom(world, gateway, site) || isServedByRelay(world, site, gateway);
+
+/** Whether two nodes that are to be linked, and of which neither can call the other, meet at a relay. */
+export const isRelayed = (world: World, a: Member, b: Member): boolean => {
+  if (world.relay === undefined || a.pool === b.pool) return false;
+  if (a.pool === undefined) return isServedByRelay(world, a.site, b);
+  if (b.pool === undefined) return isServedByRelay(world, b.site, a);
+  return !leadToEachOther(world, a, b) && isWireGuard(world, a, b);
 };

@@ -58,9 +58,23 @@ export const underlayByRelay = (local: Member, peer: Member): Underlay => ({
   remoteIp: undefined,
 });
 
-/** Whether nodes of a site can call the gateway: in a network that both share, or at an external address. */
-export const canBeCalledFrom = (world: World, gateway: Member, site: string): boolean =>
-  networkSites(world, gateway.site).has(site) || calledAt(world, gateway, true).length > 0;
+export const familiesOf = (addresses: readonly string[]): ReadonlySet<Family> => new Set(addresses.map(familyOf));
+
+/** Families that a site's nodes have addresses of: of its nodeCidrs, as addresses elsewhere do not count. */
+const familiesIn = (world: World, site: string): ReadonlySet<Family> => {
+  const blocks = world.sites.get(site)?.nodeCidrs ?? [];
+  return new Set(blocks.length === 0 ? FAMILIES : blocks.map(({ family }) => family));
+};
+
+/**
+ * Whether nodes of a site can call the gateway: in a network that both share, or at an external address; in a family that they have.
+ * Without known addresses it is taken to be called in its network.
+ */
+export const canBeCalledFrom = (world: World, gateway: Member, site: string): boolean => {
+  const external = !networkSites(world, gateway.site).has(site);
+  const families = familiesOf(calledAt(world, gateway, external));
+  return families.size === 0 ? !external : !families.isDisjointFrom(familiesIn(world, site));
+};
 
 /** The node's own address in the underlay, by which it is known: its first IPv4 one, else its first. */
 export const ownIp = ({ internalIps }: Member): string | undefined => ofFamily(internalIps, 4) ?? internalIps[0];
@@ -75,11 +89,11 @@ export interface Meeting {
 
 export const meetingOf = (world: World, gateways: readonly Member[]): Meeting => ({
   sites: new Set(gateways.map(({ site }) => site)),
-  calledAt: new Set(gateways.flatMap((gateway) => calledAt(world, gateway, true)).map(familyOf)),
+  calledAt: familiesOf(gateways.flatMap((gateway) => calledAt(world, gateway, true))),
   calling: new Set(FAMILIES.filter((family) => gateways.some((gateway) => canSend(gateway, family)))),
 });
 
-/** Whether gateways of two pools can meet without a relay. */
+/** Whether some gateways of two pools can meet without a relay. */
 export const canMeet = (world: World, a: Meeting, b: Meeting): boolean =>
   !a.calledAt.isDisjointFrom(b.calling) ||
   !b.calledAt.isDisjointFrom(a.calling) ||

@@ -2,12 +2,15 @@ import type { AdvertisedRoute, RouteHop } from '@unbounded/crds';
 import { formatPrefix, type Prefix } from '@unbounded/ip';
 import { isBefore, linksIn, poolDistances, servingPools } from './distances.ts';
 import { peeredPools } from '../world/reach.ts';
+import type { Carried } from '../world/usable.ts';
 import type { World } from '../world/world.ts';
 
-/** Limits of GatewayPoolNode.status: routes, paths of a route, hops of a path. */
+/** Limits of GatewayPoolNode.status: routes, paths of a route, hops of a path. Its schema allows 100 paths, which nobody reads. */
 const MOST_ROUTES = 1000;
-const MOST_PATHS = 100;
+const MOST_PATHS = 8;
 const MOST_HOPS = 32;
+/** Of JSON: an object of a megabyte more etcd refuses, again and again. */
+const MOST_BYTES = 256 * 1024;
 
 interface Advertised {
   readonly prefix: Prefix;
@@ -40,15 +43,19 @@ const advertisedBlocks = (world: World): Advertised[] => {
 };
 
 /** Shortest ways from a pool to the targets, as the names of the pools on them, the far end first. */
-const shortestPaths = (world: World, pool: string, distances: ReadonlyMap<string, number>): string[][] => {
+const shortestPaths = (
+  world: World,
+  { pool, family }: { readonly pool: string; readonly family: Carried },
+  distances: ReadonlyMap<string, number>,
+): string[][] => {
   const own = distances.get(pool);
   if (own === undefined || linksIn(own) >= MOST_HOPS - 1) return [];
   if (own === 0) return [[pool]];
   const paths: string[][] = [];
   for (const next of peeredPools(world, pool)) {
     if (paths.length >= MOST_PATHS) break;
-    if (!isBefore(world, distances, { nearer: next, farther: pool })) continue;
-    paths.push(...shortestPaths(world, next, distances).map((path) => [...path, pool]));
+    if (!isBefore(world, distances, { nearer: next, farther: pool, family })) continue;
+    paths.push(...shortestPaths(world, { pool: next, family }, distances).map((path) => [...path, pool]));
   }
   return paths.slice(0, MOST_PATHS);
 };
@@ -68,26 +75,51 @@ const advertisedRoute = (block: Advertised, paths: readonly string[][]): Adverti
   };
 };
 
+interface Found {
+  readonly block: Advertised;
+  readonly paths: readonly string[][];
+}
+
+/** The nearest of all blocks, each once, by the shortest ways. */
+const foundBlocks = (world: World, pool: string): ReadonlyMap<string, Found> => {
+  const familyOf = ({ type, prefix }: Advertised): Carried => (type === 'L2LocatorBlock' ? 'locator' : prefix.family);
+  const reached = advertisedBlocks(world).flatMap((block) => {
+    const distances = poolDistances(world, block.pools, familyOf(block));
+    const distance = distances.get(pool);
+    return distance === undefined ? [] : [{ block, distances, distance }];
+  });
+  const found = new Map<string, Found>();
+  for (const { block, distances } of reached.sort((a, b) => a.distance - b.distance)) {
+    if (found.size >= MOST_ROUTES) break;
+    const key = formatPrefix(block.prefix);
+    const paths = found.has(key) ? [] : shortestPaths(world, { pool, family: familyOf(block) }, distances);
+    if (paths.length > 0) found.set(key, { block, paths });
+  }
+  return found;
+};
+
+/** As many of the entries, from the first on, as the bytes are enough for. */
+const fitting = <T>(entries: readonly T[]): T[] => {
+  let bytes = 0;
+  const tooLong = entries.findIndex((entry) => (bytes += JSON.stringify(entry).length) > MOST_BYTES);
+  return tooLong === -1 ? [...entries] : entries.slice(0, tooLong);
+};
+
 /**
  * What a gateway offers to reach, as its GatewayPoolNode.status.routes says it: blocks of the sites that its pool
  * serves, its pool's routed blocks, and what it reaches through peered pools, each by the shortest ways (hops from the
- * source to the gateway's own pool). Of more than 1000 blocks the nearest. Empty for a node that is no gateway.
+ * source to the gateway's own pool), of which 8 are told. Of more than 1000 blocks the nearest. Where that is too much for an
+ * object, half as many ways of each, and of blocks with a single one the nearest. Empty for a node that is no gateway.
  */
 export const advertisedRoutes = (world: World, gatewayName: string): Record<string, AdvertisedRoute> => {
   const pool = [...world.pools.values()].find(({ gateways }) => gateways.some(({ name }) => name === gatewayName));
   if (!pool) return {};
-  const distanceOf = ({ pools, type, prefix }: Advertised): ReadonlyMap<string, number> =>
-    poolDistances(world, pools, type === 'L2LocatorBlock' ? 'locator' : prefix.family);
-  const found = advertisedBlocks(world).flatMap((block) => {
-    const distances = distanceOf(block);
-    const distance = distances.get(pool.name);
-    return distance === undefined ? [] : [{ block, distances, distance }];
-  });
-  const routes = new Map<string, AdvertisedRoute>();
-  for (const { block, distances } of found.sort((a, b) => a.distance - b.distance)) {
-    const key = formatPrefix(block.prefix);
-    const paths = routes.has(key) || routes.size >= MOST_ROUTES ? [] : shortestPaths(world, pool.name, distances);
-    if (paths.length > 0) routes.set(key, advertisedRoute(block, paths));
+  const found = [...foundBlocks(world, pool.name)];
+  const routesWith = (most: number): [string, AdvertisedRoute][] =>
+    found.map(([key, { block, paths }]) => [key, advertisedRoute(block, paths.slice(0, most))]);
+  for (let most = MOST_PATHS; most > 1; most /= 2) {
+    const routes = routesWith(most);
+    if (fitting(routes).length === routes.length) return Object.fromEntries(routes);
   }
-  return Object.fromEntries(routes);
+  return Object.fromEntries(fitting(routesWith(1)));
 };

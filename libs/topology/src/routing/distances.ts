@@ -1,28 +1,26 @@
-import { assignedSites, peeringsOf, poolsOfSite } from '../world/reach.ts';
-import { type Carried, carries } from '../world/usable.ts';
-import { arePoolsRelayed, componentOf, isServedByRelay } from '../links/relayed.ts';
-import { canBeCalledFrom, canMeet, type Meeting, meetingOf } from '../links/underlay.ts';
-import type { Join, PoolModel, World } from '../world/world.ts';
+import { canServe } from '../links/relayed.ts';
+import { assignedSites, poolsOfSite } from '../world/reach.ts';
+import { type Carried, countedOf } from '../world/usable.ts';
+import type { Member, PoolModel, World } from '../world/world.ts';
+import { arePoolsMeeting, arePoolsRelayed, hasCarrier, neighboursOf, type PoolList } from './pool-joins.ts';
 
 /** How far pools of gateways are from each other: what keeps paths short and without loops. */
 
 /** Whether a pool that is assigned to a site can link with its nodes. */
-const canServe = (world: World, { gateways }: PoolModel, site: string): boolean =>
-  gateways.some((gateway) => canBeCalledFrom(world, gateway, site) || isServedByRelay(world, site, gateway));
+const canPoolServe = (world: World, { gateways }: PoolModel, site: string): boolean =>
+  countedOf(gateways).some((gateway) => canServe(world, gateway, site));
 
 /** What is worked out once for a world and asked for again and again; a world never changes. */
 interface Known {
   /** Of {@link servingPools}, by site. */
   readonly serving: Map<string, readonly string[]>;
-  /** By what is carried and name; undefined: no gateway of the pool carries it. */
-  readonly meetings: Map<string, Meeting | undefined>;
   readonly distances: Map<string, ReadonlyMap<string, number>>;
 }
 
 const remembered = new WeakMap<World, Known>();
 
 const knownOf = (world: World): Known => {
-  const known = remembered.get(world) ?? { serving: new Map(), meetings: new Map(), distances: new Map() };
+  const known = remembered.get(world) ?? { serving: new Map(), distances: new Map() };
   remembered.set(world, known);
   return known;
 };
@@ -32,7 +30,7 @@ export const servingPools = (world: World, site: string): readonly string[] => {
   const { serving } = knownOf(world);
   const known = serving.get(site);
   if (known) return known;
-  const pools = poolsOfSite(world, site).filter((name) => canServe(world, world.pools.get(name)!, site));
+  const pools = poolsOfSite(world, site).filter((name) => canPoolServe(world, world.pools.get(name)!, site));
   serving.set(site, pools);
   return pools;
 };
@@ -40,17 +38,28 @@ export const servingPools = (world: World, site: string): readonly string[] => {
 /** Sites that a pool serves, by name. */
 export const servedSites = (world: World, name: string): string[] => {
   const pool = world.pools.get(name);
-  return pool ? [...assignedSites(world, name)].filter((site) => canServe(world, pool, site)).sort() : [];
+  return pool ? [...assignedSites(world, name)].filter((site) => canPoolServe(world, pool, site)).sort() : [];
 };
 
-const meetingOfPool = (world: World, name: string, family: Carried): Meeting | undefined => {
-  const { meetings } = knownOf(world);
-  const key = `${family} ${name}`;
-  if (!meetings.has(key)) {
-    const gateways = world.pools.get(name)?.gateways.filter((gateway) => carries(gateway, family)) ?? [];
-    meetings.set(key, gateways.length === 0 ? undefined : meetingOf(world, gateways));
-  }
-  return meetings.get(key);
+/** The sites that a gateway's pool serves. */
+export interface Served {
+  /** Those whose nodes it can link with itself, by name. */
+  readonly itself: readonly string[];
+  /** By each of the others the gateways of its pool that can: it hands on to them what still comes to it. */
+  readonly byMates: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+export const servedBy = (world: World, member: Member): Served => {
+  if (member.pool === undefined) return { itself: [], byMates: new Map() };
+  const sites = servedSites(world, member.pool);
+  const itself = sites.filter((site) => canServe(world, member, site));
+  const gateways = world.pools.get(member.pool)?.gateways ?? [];
+  const matesFor = (site: string): ReadonlySet<string> =>
+    new Set(gateways.filter((mate) => canServe(world, mate, site)).map(({ name }) => name));
+  return {
+    itself,
+    byMates: new Map(sites.filter((site) => !itself.includes(site)).map((site) => [site, matesFor(site)])),
+  };
 };
 
 /** Of a link by a relay: more than any way without one, which is taken before. */
@@ -60,15 +69,22 @@ const RELAY_DISTANCE = 1_000_000;
 export const linksIn = (distance: number): number =>
   Math.floor(distance / RELAY_DISTANCE) + (distance % RELAY_DISTANCE);
 
+/** Two pools that are peered, and what the distances are for. */
+interface Step {
+  readonly nearer: string;
+  readonly farther: string;
+  readonly family: Carried;
+}
+
 /** Whether a shortest way from the targets of the distances leads by a pool to one that is peered with it. */
 export const isBefore = (
   world: World,
   distances: ReadonlyMap<string, number>,
-  { nearer, farther }: { readonly nearer: string; readonly farther: string },
+  { nearer, farther, family }: Step,
 ): boolean => {
   const [near, far] = [distances.get(nearer), distances.get(farther)];
   if (near === undefined || far === undefined) return false;
-  return near + (arePoolsRelayed(world, nearer, farther) ? RELAY_DISTANCE : 1) === far;
+  return near + (arePoolsRelayed(world, { a: nearer, b: farther, family }) ? RELAY_DISTANCE : 1) === far;
 };
 
 /**
@@ -93,10 +109,14 @@ const createOffers = () => {
   const best = new Map<string, number>();
   const due = new Map<number, string[]>();
   return {
-    offer(name: string, distance: number): void {
-      if ((best.get(name) ?? Infinity) <= distance) return;
+    /** Whether the pool has an offer of no more. */
+    has: (name: string, distance: number): boolean => (best.get(name) ?? Infinity) <= distance,
+    make(name: string, distance: number): void {
+      if (this.has(name, distance)) return;
       best.set(name, distance);
-      due.set(distance, [...(due.get(distance) ?? []), name]);
+      const names = due.get(distance) ?? [];
+      names.push(name);
+      due.set(distance, names);
     },
     /** Those that nobody offers less; undefined: there are none any more. */
     next(): { distance: number; names: string[] } | undefined {
@@ -109,47 +129,33 @@ const createOffers = () => {
   };
 };
 
-/** Of a peering the pools with gateways for the family that nobody has offered a distance to. */
-interface Waiting {
-  /** By a link of theirs; in parts of which no pool can meet one of another part, since hundreds of pools may have a relay alone. */
-  readonly near: ReadonlyMap<number | undefined, Set<string>>;
-  /** By a relay. */
-  readonly far: Set<string>;
-}
-
-const waitingOf = (world: World, { members }: Join, family: Carried): Waiting => {
-  const usable = [...members].filter((name) => meetingOfPool(world, name, family));
-  const parts = Map.groupBy(usable, (name) => componentOf(world, name));
-  return { near: new Map([...parts].map(([part, names]) => [part, new Set(names)])), far: new Set(usable) };
-};
-
 const spread = (world: World, targets: readonly string[], family: Carried): Map<string, number> => {
   const distances = new Map<string, number>();
   const offers = createOffers();
-  const waiting = new Map<Join, Waiting>();
-  const waitingIn = (peering: Join): Waiting => {
-    const found = waiting.get(peering) ?? waitingOf(world, peering, family);
-    waiting.set(peering, found);
-    return found;
+  const { near, all } = neighboursOf(world, family);
+  /** Of each list those that nobody has made an offer yet which later ones, who are farther, cannot better. */
+  const left = new Map<PoolList, PoolList>();
+  const offerTo = (lists: readonly PoolList[], distance: number, isJoined: (other: string) => boolean): void => {
+    for (const list of lists) {
+      const waiting = left.get(list) ?? list;
+      if (waiting.length === 0) continue;
+      const stays = (other: string): boolean => {
+        if (offers.has(other, distance)) return false;
+        if (!isJoined(other)) return true;
+        offers.make(other, distance);
+        return false;
+      };
+      left.set(list, waiting.filter(stays));
+    }
   };
   const reach = (name: string, distance: number): void => {
     distances.set(name, distance);
-    const here = meetingOfPool(world, name, family)!;
-    for (const { near, far } of peeringsOf(world, name).map(waitingIn)) {
-      const around = near.get(componentOf(world, name))!;
-      for (const other of around) {
-        if (!distances.has(other) && !canMeet(world, here, meetingOfPool(world, other, family)!)) continue;
-        for (const set of [around, far]) set.delete(other);
-        if (!distances.has(other)) offers.offer(other, distance + 1);
-      }
-      for (const other of world.relay ? far : []) {
-        if (!distances.has(other) && !arePoolsRelayed(world, name, other)) continue;
-        far.delete(other);
-        if (!distances.has(other)) offers.offer(other, distance + RELAY_DISTANCE);
-      }
-    }
+    const pairWith = (other: string) => ({ a: name, b: other, family });
+    offerTo(near.get(name) ?? [], distance + 1, (other) => arePoolsMeeting(world, pairWith(other)));
+    if (world.relay === undefined) return;
+    offerTo(all.get(name) ?? [], distance + RELAY_DISTANCE, (other) => arePoolsRelayed(world, pairWith(other)));
   };
-  for (const name of targets) if (meetingOfPool(world, name, family)) offers.offer(name, 0);
+  for (const name of targets) if (hasCarrier(world, name, family)) offers.make(name, 0);
   for (let nearest = offers.next(); nearest; nearest = offers.next())
     for (const name of nearest.names) reach(name, nearest.distance);
   return distances;

@@ -31,7 +31,8 @@ const unique = (neighbors: readonly (string | undefined)[]): string[] =>
 
 /** Native neighbors, if the nearest gateways are reached by native routing alone: routes know no tiers. */
 const nativeGateways = ({ members, family }: Way): string[] => {
-  const nearest = members.filter(({ tier }) => tier === 0);
+  const lowest = Math.min(...members.map(({ tier }) => tier));
+  const nearest = members.filter(({ tier }) => tier === lowest);
   if (!nearest.every(({ link }) => link.protocol === 'None')) return [];
   return unique(nearest.map(({ link }) => nativeNeighbor(link, family)));
 };

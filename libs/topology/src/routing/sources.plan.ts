@@ -40,7 +40,7 @@ const broughtByPools = (world: World, own: string): ReadonlyMap<string, Prefix[]
       if (ours.length === 0) continue;
       const distances = poolDistances(world, [entry], family);
       for (const peer of peers)
-        if (isBefore(world, distances, { nearer: peer, farther: own })) brought.get(peer)!.push(...ours);
+        if (isBefore(world, distances, { nearer: peer, farther: own, family })) brought.get(peer)!.push(...ours);
     }
   }
   return brought;

@@ -1,11 +1,12 @@
 import { AddressSet, type Family, formatPrefix, type Prefix } from '@unbounded/ip';
-import { isBefore, poolDistances, servedSites, servingPools } from './distances.ts';
+import { isBefore, poolDistances, servedBy, servingPools } from './distances.ts';
 import { type Carried, carries } from '../world/usable.ts';
 import type { PeerLink } from '../links/links.plan.ts';
 import type { LocalNode } from '../links/local-node.ts';
 import { blocksHere } from './near.ts';
 import { meshSites, networkSites, peeredPools } from '../world/reach.ts';
-import type { World } from '../world/world.ts';
+import type { Member, World } from '../world/world.ts';
+import { canLinkWithPool } from './pool-joins.ts';
 
 /** What lies behind gateways, and the gateways that lead there, the nearest first. */
 
@@ -43,9 +44,14 @@ interface Target {
   readonly pools: readonly string[];
   readonly prefixes: readonly Prefix[];
   readonly routed: boolean;
+  /** The gateway's pool serves the site, but it cannot link with its nodes: those of its pool that can. */
+  readonly mates?: ReadonlySet<string> | undefined;
   readonly onlyTransit?: true;
   readonly isLocator?: true;
 }
+
+/** Of ways round alone: who has no other does not reach the site, and must not say so to those who ask. */
+const ROUND_TIER = 1;
 
 /**
  * Pools as far from the target as we are, through which a gateway may go when all nearer ones fail: their nearest way
@@ -85,12 +91,12 @@ const workerTiers = (entries: readonly string[], distances: ReadonlyMap<string, 
 /** A gateway goes on to nearer pools, else to some that are as near as its own, and last by its pool's other gateways. */
 const gatewayTiers = (
   world: World,
-  { pool, next }: { readonly pool: string; readonly next: readonly string[] },
+  { pool, next, family }: { readonly pool: string; readonly next: readonly string[]; readonly family: Carried },
   distances: ReadonlyMap<string, number>,
 ): string[][] => {
   const own = distances.get(pool);
   if (own === undefined) return [];
-  const nearer = next.filter((name) => isBefore(world, distances, { nearer: name, farther: pool }));
+  const nearer = next.filter((name) => isBefore(world, distances, { nearer: name, farther: pool, family }));
   const asNear = next.filter((name) => distances.get(name) === own);
   return [nearer, asNear.slice(0, ALTERNATE_POOLS), [pool]];
 };
@@ -117,13 +123,15 @@ const withoutHere = (world: World, local: LocalNode, ways: readonly WayTo[]): Wa
 const siteTargets = (world: World, local: LocalNode): Target[] => {
   const { site: ownSite, pool } = local.member;
   const network = networkSites(world, ownSite);
-  const served = new Set(pool === undefined ? [] : servedSites(world, pool));
+  const { itself, byMates } = servedBy(world, local.member);
+  const served = new Set(itself);
   const near = pool === undefined ? meshSites(world, ownSite) : served; // who links with the nodes needs no gateway
   return [...world.sites.values()].map(({ name, podCidrs, nodeCidrs, manageCni }) => ({
     name: `site ${name}`,
     site: name,
     pools: servingPools(world, name),
     routed: manageCni || name !== ownSite,
+    mates: byMates.get(name),
     prefixes: [...(near.has(name) ? [] : podCidrs), ...(network.has(name) || served.has(name) ? [] : nodeCidrs)],
   }));
 };
@@ -132,9 +140,11 @@ const siteTargets = (world: World, local: LocalNode): Target[] => {
  * Locators of sites. Where another CNI plugin connects the pods of a site no links join its workers: between these the frames go by a
  * gateway. Without a locator of its own a node sends and takes none.
  */
-const locatorTargets = (world: World, { member: { site, pool, locator } }: LocalNode): Target[] => {
+const locatorTargets = (world: World, { member }: LocalNode): Target[] => {
+  const { site, pool, locator } = member;
   if (!locator) return [];
-  const near = pool === undefined ? meshSites(world, site) : new Set(servedSites(world, pool));
+  const { itself, byMates } = servedBy(world, member);
+  const near = pool === undefined ? meshSites(world, site) : new Set(itself);
   if (pool === undefined && world.sites.get(site)?.manageCni === false) near.delete(site);
   return [...world.sites.values()].flatMap(({ name, locatorBlock }): Target[] =>
     locatorBlock && !near.has(name)
@@ -144,6 +154,7 @@ const locatorTargets = (world: World, { member: { site, pool, locator } }: Local
             site: name,
             pools: servingPools(world, name),
             routed: true,
+            mates: byMates.get(name),
             prefixes: [locatorBlock],
             isLocator: true,
           },
@@ -153,13 +164,14 @@ const locatorTargets = (world: World, { member: { site, pool, locator } }: Local
 };
 
 /**
- * At a gateway, nodes of its own network that its pool does not serve. It reaches them by the LAN, but what another site sends
+ * At a gateway, nodes of its own network that it does not serve. It reaches them by the LAN, but what another site sends
  * to them goes on by their own gateways.
  */
-const transitTargets = (world: World, { member: { site, pool } }: LocalNode): Target[] => {
-  if (pool === undefined) return [];
-  const served = new Set(servedSites(world, pool));
-  return [...networkSites(world, site)]
+const transitTargets = (world: World, { member }: LocalNode): Target[] => {
+  if (member.pool === undefined) return [];
+  const { itself, byMates } = servedBy(world, member);
+  const served = new Set(itself);
+  return [...networkSites(world, member.site)]
     .filter((name) => !served.has(name))
     .flatMap((name) => world.sites.get(name) ?? [])
     .map(({ name, nodeCidrs }) => ({
@@ -167,6 +179,7 @@ const transitTargets = (world: World, { member: { site, pool } }: LocalNode): Ta
       site: name,
       pools: servingPools(world, name),
       routed: true,
+      mates: byMates.get(name),
       prefixes: nodeCidrs,
       onlyTransit: true,
     }));
@@ -208,19 +221,48 @@ interface Candidate extends WayTo {
   readonly distance: number;
 }
 
+interface Leg {
+  readonly from: Departure;
+  readonly target: Target;
+  readonly carried: Carried;
+}
+
+/** By those gateways of its pool that go on themselves: of two that do not, each would send the packet back. */
+const roundMembers = (links: readonly PeerLink[], goesOn: (mate: Member) => boolean): WayMember[] =>
+  links.filter(({ peer }) => goesOn(peer)).map((link) => ({ link, tier: ROUND_TIER }));
+
+const gatewayMembers = (
+  world: World,
+  { from, target, carried, pool }: Leg & { readonly pool: string },
+  distances: ReadonlyMap<string, number>,
+): WayMember[] => {
+  const links = from.links[carried];
+  const mates = links.get(pool) ?? [];
+  if (target.mates) return roundMembers(mates, ({ name }) => target.mates!.has(name));
+  const tiers = gatewayTiers(world, { pool, next: from.next, family: carried }, distances);
+  const onward = tiers.flat().filter((name) => name !== pool);
+  return onward.some((name) => links.has(name))
+    ? tiersToMembers(tiers, links)
+    : roundMembers(mates, (mate) => onward.some((name) => canLinkWithPool(world, mate, name, carried)));
+};
+
+const membersTo = (world: World, leg: Leg): { members: WayMember[]; distance: number | undefined } => {
+  const { from, target, carried } = leg;
+  const { pool, next } = from;
+  const distances = poolDistances(world, target.pools, carried);
+  if (pool !== undefined)
+    return { members: gatewayMembers(world, { ...leg, pool }, distances), distance: distances.get(pool) };
+  const tiers = workerTiers(next, distances);
+  return { members: tiersToMembers(tiers, from.links[carried]), distance: distances.get(tiers[0]?.[0] ?? '') };
+};
+
 const waysTo = (world: World, from: Departure, target: Target): Candidate[] =>
   ([4, 6] as const).flatMap((family): Candidate[] => {
     const prefixes = target.prefixes.filter((prefix) => prefix.family === family);
     if (prefixes.length === 0) return [];
     const carried = target.isLocator ? 'locator' : family;
-    const distances = poolDistances(world, target.pools, carried);
-    const tiers =
-      from.pool === undefined
-        ? workerTiers(from.next, distances)
-        : gatewayTiers(world, { ...from, pool: from.pool }, distances);
-    const members = tiersToMembers(tiers, from.links[carried]);
-    if (members.length === 0) return [];
-    const distance = distances.get(from.pool ?? tiers[0]![0]!)!;
+    const { members, distance } = membersTo(world, { from, target, carried });
+    if (members.length === 0 || distance === undefined) return [];
     const way: Way = { name: `${target.name} IPv${family}`, family, site: target.site, members };
     const { routed, onlyTransit, isLocator } = target;
     return prefixes.map((prefix) => ({
