@@ -108,9 +108,9 @@ test('a stream on which nothing more comes is told from one that breaks off', as
   const transport = await serve((_, response) => void response.write('{"a":1}\n'));
   const seen: unknown[] = [];
   const read = async () => {
-    for await (const line of transport.stream({ ...get, idleTimeoutMs: 30 })) seen.push(line);
+    for await (const line of transport.stream({ ...get, idleTimeoutMs: 500 })) seen.push(line);
   };
-  await expect(read()).rejects.toThrow(new IdleError('GET /x: nothing more for 30 ms'));
+  await expect(read()).rejects.toThrow(new IdleError('GET /x: nothing more for 500 ms'));
   expect(seen).toEqual([{ a: 1 }]);
 });
 
