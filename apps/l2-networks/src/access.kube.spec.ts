@@ -9,6 +9,7 @@ import {
   agentMay,
   agentMayNot,
   boundTo,
+  CLOSED,
   controllerMay,
   controllerMayNot,
   controllerMayNotByRole,
@@ -17,10 +18,15 @@ import {
   fdb,
   fdbEntries,
   fdbObject,
+  mayJoin,
+  mayNotJoin,
   NETWORK,
   networks,
+  SELECTIVE,
+  TRUSTING,
+  WARY,
 } from './access.testdata.ts';
-import { createTestCluster } from './test-cluster.testdata.ts';
+import { createTestCluster, SHOP } from './test-cluster.testdata.ts';
 
 /** What the programs may write, with the chart's own roles and policies. */
 
@@ -77,6 +83,20 @@ test('an agent writes endpoints and entries of its own node alone', async () => 
   const agent = await as('node-dataplane', 'n1');
   expect(await answersTo(agent, agentMay)).toEqual(taken(agentMay));
   expect(await answersTo(agent, agentMayNot)).toEqual(refusals(agentMayNot));
+});
+
+test('a pod joins a Network by its namespace, whatever the agent of its node says', async () => {
+  api.kubectl('label', 'namespace', SHOP, 'team=shop', '--overwrite');
+  for (const network of [SELECTIVE, ...CLOSED, TRUSTING, WARY]) await send('POST', networks(), network);
+  const agent = await as('node-dataplane', 'n1');
+  // The API server's policies learn of Networks and labels a moment later.
+  const [selected, ...others] = mayJoin;
+  await until('the labels are known', async () => (await answerTo(agent, selected![1])) === 'taken');
+  const areRefused = async (): Promise<boolean> =>
+    !(await answersTo(agent, mayNotJoin)).some(([, answer]) => answer === 'taken');
+  await until('the Networks are known', areRefused);
+  expect(await answersTo(agent, mayNotJoin)).toEqual(refusals(mayNotJoin));
+  expect(await answersTo(agent, others)).toEqual(taken(others));
 });
 
 test('an agent whose token names no node writes nothing', async () => {

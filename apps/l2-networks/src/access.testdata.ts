@@ -26,6 +26,51 @@ export const NETWORK = {
   ...{ ...typed, kind: 'Network', metadata: { name: 'lan' } },
   spec: { prefixes: ['192.0.2.0/24'], namespaceSelector: {} },
 };
+/** By its selectors: takes pods of SHOP where none of the requirements is wrong, and trusts none. */
+export const SELECTIVE = {
+  ...{ ...typed, kind: 'Network', metadata: { name: 'selective' } },
+  spec: {
+    prefixes: ['198.51.100.0/24'],
+    namespaceSelector: {
+      matchLabels: { team: 'shop' },
+      matchExpressions: [
+        { key: 'team', operator: 'In', values: ['shop', 'web'] },
+        { key: 'team', operator: 'NotIn', values: ['web'] },
+        { key: 'none', operator: 'NotIn', values: ['a'] },
+        { key: 'team', operator: 'Exists' },
+        { key: 'none', operator: 'DoesNotExist' },
+      ],
+    },
+  },
+};
+const selecting = (name: string, spec: object) => ({
+  ...SELECTIVE,
+  metadata: { name },
+  spec: { ...SELECTIVE.spec, ...spec },
+});
+/** Each is one way not to select SHOP, whose labels are team: shop. */
+export const CLOSED = [
+  selecting('closed-labels', { namespaceSelector: { matchLabels: { team: 'web' } } }),
+  selecting('closed-missing', { namespaceSelector: { matchLabels: { none: '' } } }),
+  ...[
+    { key: 'team', operator: 'In', values: ['web'] },
+    { key: 'none', operator: 'In', values: ['a'] },
+    { key: 'team', operator: 'NotIn', values: ['shop'] },
+    { key: 'none', operator: 'Exists' },
+    { key: 'team', operator: 'DoesNotExist' },
+  ].map((requirement, index) =>
+    selecting(`closed-${index}`, { namespaceSelector: { matchExpressions: [requirement] } }),
+  ),
+];
+export const TRUSTING = selecting('trusting', {
+  namespaceSelector: {},
+  trustedNamespaceSelector: { matchLabels: { team: 'shop' } },
+});
+export const WARY = selecting('wary', {
+  namespaceSelector: {},
+  trustedNamespaceSelector: { matchLabels: { team: 'x' } },
+});
+
 export const networks = (name = '', subresource = '') => ourPath('networks', name, subresource);
 export const endpoints = (name = '') => ourPath(`namespaces/${SHOP}/networkendpoints`, name);
 
@@ -38,6 +83,28 @@ export const endpointObject = (number: number, node: string, metadata: object = 
     addresses: [`192.0.2.${number}`],
   },
 });
+
+/** Endpoint eN of node n1 in that Network. */
+const endpointIn = (number: number, network: string, more: object = {}) => {
+  const { spec, ...rest } = endpointObject(number, 'n1', { finalizers: [] });
+  return create(endpoints(), { ...rest, spec: { ...spec, network, ...more } });
+};
+const TRUSTED = { isTrusted: true };
+export const mayJoin: readonly Allowed[] = [
+  ['a Network whose selector selects the namespace', endpointIn(5, 'selective')],
+  ['one that trusts the namespace, as trusted', endpointIn(6, 'trusting', TRUSTED)],
+  ['one that trusts others, as not trusted', endpointIn(7, 'wary')],
+  ['a Network that is not there yet', endpointIn(8, 'none')],
+];
+export const mayNotJoin: readonly Refused[] = [
+  ...CLOSED.map(({ metadata: { name } }): Refused => [
+    `Network ${name}`,
+    endpointIn(9, name),
+    `Network ${name} takes no pods of namespace ${SHOP}: its namespaceSelector does not select it`,
+  ]),
+  ['one that trusts nobody, as trusted', endpointIn(9, 'selective', TRUSTED), 'Network selective trusts no pods of'],
+  ['one that trusts others, as trusted', endpointIn(9, 'wary', TRUSTED), 'Network wary trusts no pods of namespace'],
+];
 
 const labelled = (name: string, metadata: object = {}) => ({ name, labels: { [labels.network]: 'lan' }, ...metadata });
 const fdbName = (number: number): string => fdbEntryName('lan', `02:00:00:00:00:0${number}`);

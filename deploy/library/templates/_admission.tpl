@@ -21,6 +21,16 @@ spec:
   validationActions: [Deny]
 {{- end }}
 
+{{/* CEL: whether a label selector selects labels. Of a list: the selector, the labels. */}}
+{{- define "unbounded.cel.selects" -}}
+{{- $selector := index . 0 }}{{ $labels := index . 1 -}}
+{{ $selector }}.?matchLabels.orValue({}).all(k, k in {{ $labels }} && {{ $labels }}[k] == {{ $selector }}.matchLabels[k])
+&& {{ $selector }}.?matchExpressions.orValue([]).all(r,
+r.operator == 'Exists' ? r.key in {{ $labels }} : r.operator == 'DoesNotExist' ? !(r.key in {{ $labels }})
+: r.operator == 'In' ? r.key in {{ $labels }} && {{ $labels }}[r.key] in r.?values.orValue([])
+: !(r.key in {{ $labels }} && {{ $labels }}[r.key] in r.?values.orValue([])))
+{{- end }}
+
 {{/* CEL: an update leaves labels, annotations and owners as they were. */}}
 {{- define "unbounded.cel.sameMarks" -}}
 object.metadata.?labels.orValue({}) == oldObject.metadata.?labels.orValue({})
