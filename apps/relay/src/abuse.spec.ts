@@ -11,7 +11,7 @@ import {
 } from '@unbounded/relay-protocol';
 import { expect, test } from 'vitest';
 
-import { dial, join, keyOf, TestPeer } from '@unbounded/relay-testing/peer';
+import { dial, join, keyOf, newKeys, prove, TestPeer } from '@unbounded/relay-testing/peer';
 import { startRelay } from './test/test-relay.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
@@ -203,6 +203,23 @@ test('a client without a key cannot make the relay keep long frames, or answers 
   expect(await pinging.next()).toMatchObject({ kind: 'challenge' });
   expect(await pinging.next()).toMatchObject({ kind: 'error' });
   expect(relay.state.tallies.ignored).toBe(10_000);
+});
+
+test('pings beyond ten a second are not answered, nor a Hello that is repeated or long', async () => {
+  await using relay = await startRelay();
+  using peer = await dial(relay.port);
+  const { hello } = await prove(peer, newKeys());
+  const ping = encodeExtension({ kind: 'ping', data: Buffer.alloc(8) });
+  peer.send(...Array.from({ length: 1000 }, () => [ping, hello]).flat(), encodeData(keyOf('absent'), Buffer.from('x')));
+  await peer.until('the end', () => peer.frames.some((frame) => frame[4] === FRAME.peerGone));
+  const pongs = peer.frames.filter((frame) => frame[4] === FRAME.pong).length;
+  expect(pongs).toBeGreaterThanOrEqual(16);
+  expect(pongs).toBeLessThan(100);
+  expect(relay.state.tallies.ignored).toBe(2000 - pongs);
+  using long = await dial(relay.port);
+  long.send(encodeRegister(keyOf('long')), encodeFrame(FRAME.hello, Buffer.alloc(5000)));
+  await long.until('it is passed over', () => relay.state.tallies.ignored === 2001 - pongs);
+  expect(long.closed).toBe(false);
 });
 
 test('new connections of an address are limited in time, beyond a burst', async () => {

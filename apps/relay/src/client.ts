@@ -28,18 +28,12 @@ import type { Pending } from './handshake.ts';
 import { HEADROOM } from './memory.ts';
 import { Intake } from './intake.ts';
 import { Outbox } from './outbox.ts';
-import { REFUSALS } from './refusals.ts';
+import { FAREWELL_MS, REFUSALS } from './refusals.ts';
 import type { CloseReason } from './tallies.ts';
-import { Tokens } from './tokens.ts';
+import { peerGoneTokens, pingTokens, rateTokens, type Tokens } from './tokens.ts';
 
-/** Time that an Error frame gets to reach a client before its connection is cut. */
-const FAREWELL_MS = 2000;
 /** Length of a frame that is taken in parts from a client without a key; what it says there is short. */
 const MOST_UNREGISTERED = 4096;
-const PEER_GONE_BURST = 3;
-const PEER_GONE_PER_MS = 1 / 1000;
-/** A client may send this much of a second's rate at once. */
-const RATE_BURST_MS = 250;
 
 /**
  * One connection of a client, from its first frame on. `onBytes` is the path of every packet: it finds the frames of a read,
@@ -66,8 +60,9 @@ export class Client implements Guest {
   #deadlineAt: number;
   #lastReadAt: number;
   readonly #rate: Tokens | undefined;
-  /** Of PeerGone; made with the first. */
+  /** Made with the first of each. */
   #gone: Tokens | undefined;
+  #pings: Tokens | undefined;
 
   constructor(context: ClientContext, socket: Socket, place: Place) {
     const now = performance.now();
@@ -77,8 +72,7 @@ export class Client implements Guest {
     this.outbox = new Outbox(socket, context.outboxes);
     this.#lastReadAt = now;
     this.#deadlineAt = now + context.limits.registerDeadlineMs;
-    const perMs = context.limits.bytesPerSecond / 1000;
-    if (perMs > 0) this.#rate = new Tokens(perMs * RATE_BURST_MS, perMs, now);
+    this.#rate = rateTokens(context.limits.bytesPerSecond, now);
   }
 
   /** So many bytes stand at HEADROOM of the read buffer, until this returns. */
@@ -282,7 +276,7 @@ export class Client implements Guest {
     const type = slab.bytes[at + LENGTH_BYTES]!;
     if (this.#entry === undefined) this.#register(at + HEADER_BYTES, now);
     else if (type === FRAME.data) tallies.dropped.unregistered++;
-    else if (type === FRAME.hello || type === FRAME.proof || type === FRAME.ping) {
+    else if (this.#isExpected(type, next - at, now)) {
       // A copy: what is kept of it must outlive the read.
       const frame = Uint8Array.prototype.slice.call(slab.bytes, at, next);
       this.#takeExtension(frame, now);
@@ -322,6 +316,14 @@ export class Client implements Guest {
     return true;
   }
 
+  /** An extension that somebody waits for; any other one is not even decoded, since who sends many would hold up everybody. */
+  #isExpected(type: number, bytes: number, now: number): boolean {
+    if (type === FRAME.hello) return !this.#hasSaidHello && bytes <= MOST_UNREGISTERED;
+    if (type === FRAME.proof) return this.#pending !== undefined;
+    if (type !== FRAME.ping || !this.#hasSaidHello || !this.isRegistered) return false;
+    return (this.#pings ??= pingTokens(now)).take(now);
+  }
+
   #takeExtension(frame: Uint8Array, now: number): void {
     let message: ExtensionMessage | undefined;
     try {
@@ -330,7 +332,7 @@ export class Client implements Guest {
       if (!(error instanceof FrameError)) throw error;
       return this.#refuse(error.message, 'malformed');
     }
-    if (message?.kind === 'hello' && !this.#hasSaidHello) {
+    if (message?.kind === 'hello') {
       this.#hasSaidHello = true;
       const register = encodeRegister(this.#entry!.key);
       this.#pending = this.#context.verifier.challenge({ register, helloFrame: frame, hello: message }, now);
@@ -340,8 +342,7 @@ export class Client implements Guest {
       const pending = this.#pending;
       this.#pending = undefined;
       void this.#prove(pending, message.tag, now);
-    } else if (message?.kind === 'ping' && this.#hasSaidHello && this.isRegistered)
-      this.#send({ kind: 'pong', data: message.data });
+    } else if (message?.kind === 'ping') this.#send({ kind: 'pong', data: message.data });
     else this.#context.tallies.ignored++;
   }
 
@@ -391,7 +392,7 @@ export class Client implements Guest {
 
   #tellGone(keyAt: number, reason: number, now: number): void {
     if ((this.#capabilities & CAPABILITY.peerGone) === 0) return;
-    this.#gone ??= new Tokens(PEER_GONE_BURST, PEER_GONE_PER_MS, now);
+    this.#gone ??= peerGoneTokens(now);
     if (!this.#gone.take(now)) return;
     const key = this.#context.slab.bytes.subarray(keyAt, keyAt + 32);
     this.#send({ kind: 'peerGone', key, reason: this.#isAllowed(key) ? reason : PEER_GONE.notPermitted });

@@ -20,9 +20,10 @@ export interface OutboxShared {
 
 /** Room that bulk data cannot take: handshakes of WireGuard and packets of a keepalive's size. */
 const URGENT_BYTES = 32 * 1024;
-/** WireGuard's transport packet without data has 32 bytes; a handshake begins with 1 to 3. */
+/** WireGuard's transport packet without data. */
 const SMALL_PAYLOAD = 32;
-const LAST_HANDSHAKE_TYPE = 3;
+/** Of its handshakes, by their first byte: initiation, response, cookie reply. Anything else that begins so is somebody's data. */
+const HANDSHAKE_BYTES = [undefined, 148, 92, 64] as const;
 /** How much longer than usual a queue may get while its senders wait. */
 const BURST = 8;
 const NOTHING = Buffer.alloc(0);
@@ -50,6 +51,7 @@ export class Outbox implements Holder {
   #inFlight: Buffer | undefined;
   #urgent: Lane | undefined;
   #bulk: Lane | undefined;
+  #wasUrgent = false;
   /** Called once when a queue that was more than half full has become short, or the connection has ended. */
   onRoom: (() => void) | undefined;
 
@@ -151,14 +153,15 @@ export class Outbox implements Holder {
   close(): void {
     this.#bulk?.clear();
     this.#urgent?.clear();
-    this.#release();
+    this.#release(false);
     this.writingSince = 0;
     this.#room();
   }
 
   #isUrgent(bytes: Buffer, start: number, end: number): boolean {
     const payload = start + this.#shared.headBytes;
-    return end <= payload + SMALL_PAYLOAD || bytes[payload]! <= LAST_HANDSHAKE_TYPE;
+    const size = end - payload;
+    return size <= SMALL_PAYLOAD || HANDSHAKE_BYTES[bytes[payload]!] === size;
   }
 
   #lanes(): readonly [Lane, Lane] {
@@ -168,29 +171,39 @@ export class Outbox implements Holder {
     return [this.#urgent, this.#bulk];
   }
 
-  #release(): void {
+  /** @param isTaken the kernel has the bytes: else libuv holds them still, while a connection ends and after an error */
+  #release(isTaken: boolean): void {
     if (this.#inFlight === undefined) return;
     const { memory } = this.#shared;
     memory.release(this, this.#inFlight);
-    // After an error libuv may still hold the bytes, so the buffer of a dead connection is not used again.
-    if (!this.#socket.destroyed) memory.give(this.#inFlight);
+    // Used again it would bring what is written to others.
+    if (isTaken && !this.#socket.destroyed) memory.give(this.#inFlight);
     this.#inFlight = undefined;
   }
 
   #onTaken(): void {
-    this.#release();
+    this.#release(true);
     this.writingSince = 0;
     if (this.#socket.destroyed) return;
     const now = performance.now();
     this.isStalled = false;
     this.ticksWithoutProgress = 0;
     while (this.isFlowing) {
-      const block = this.#urgent?.take() ?? this.#bulk?.take();
+      const block = this.#next();
       if (block === undefined) break;
       this.#writeBlock(block, now);
     }
     if ((this.#bulk?.bytes ?? 0) * 4 < this.#shared.queueBytes) this.#room();
     if (this.queued === 0) this.#urgent = this.#bulk = undefined;
+  }
+
+  /** Urgent first, but by turns: who sends that without end must not keep others' data from ever going. */
+  #next(): Block | undefined {
+    const [urgent, bulk] = [this.#urgent, this.#bulk];
+    const isBulk = this.#wasUrgent && bulk?.isEmpty === false;
+    const block = isBulk ? bulk.take() : (urgent?.take() ?? bulk?.take());
+    this.#wasUrgent = !isBulk;
+    return block;
   }
 
   #writeBlock(block: Block, now: number): void {

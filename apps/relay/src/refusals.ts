@@ -5,3 +5,6 @@ export const REFUSALS = {
   unproven: 'authentication required: this relay takes only keys that are proven',
   provenByAnother: 'authentication required: another client has proven this key',
 } as const;
+
+/** Time that an Error frame gets to reach a client before its connection is cut. */
+export const FAREWELL_MS = 2000;

@@ -32,3 +32,18 @@ export class Tokens {
     this.#at = now;
   }
 }
+
+/** Of PeerGone frames to one client. */
+export const peerGoneTokens = (now: number): Tokens => new Tokens(3, 1 / 1000, now);
+
+/** Of pings that are answered: a client sends one every some seconds. */
+export const pingTokens = (now: number): Tokens => new Tokens(16, 10 / 1000, now);
+
+/** A client may send this much of a second's rate at once. */
+const RATE_BURST_MS = 250;
+
+/** Of the bytes of one client; undefined: there is no limit. */
+export const rateTokens = (bytesPerSecond: number, now: number): Tokens | undefined => {
+  const perMs = bytesPerSecond / 1000;
+  return perMs > 0 ? new Tokens(perMs * RATE_BURST_MS, perMs, now) : undefined;
+};
