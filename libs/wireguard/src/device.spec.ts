@@ -179,6 +179,13 @@ describe('the text protocol', () => {
     },
   );
 
+  test('a peer that sends from port 0 has no endpoint, and the others have theirs', () => {
+    const [a = '', b = ''] = keys.map((key) => Buffer.from(key, 'base64').toString('hex'));
+    const peerOf = (key: string, endpoint: string): string => `public_key=${key}\nendpoint=${endpoint}\n`;
+    const { peers } = parseState(`${peerOf(a, '192.0.2.1:0')}${peerOf(b, '[2001:db8::1]:51820')}errno=0\n\n`);
+    expect(peers.map(({ endpoint }) => endpoint)).toEqual([undefined, '[2001:db8::1]:51820']);
+  });
+
   test('any answer is read, or refused as malformed', () => {
     const line = fc.oneof(
       fc
@@ -231,6 +238,16 @@ describe('generic netlink', () => {
     expect(joined?.peers).toHaveLength(keys.length);
     for (const peer of joined?.peers ?? [])
       expect(peer).toMatchObject({ endpoint: '[2001:db8::1]:51820', persistentKeepaliveSeconds: 25, allowedIps: many });
+  });
+
+  test('a peer that sends from port 0 has no endpoint', () => {
+    const peer = { op: 'add' as const, publicKey: keys[0] ?? '', endpoint: '192.0.2.1:51820', allowedIps: [] };
+    const [message = new Uint8Array(0)] = encodeChange('wg0', { peers: [peer] });
+    const at = Buffer.from(message).indexOf(Buffer.from([51820 >> 8, 51820 & 0xff, 192, 0, 2, 1]));
+    message.fill(0, at, at + 2);
+    const [read] = decodeDevice(readAttributes(message))?.peers ?? [];
+    expect(read).toMatchObject({ publicKey: keys[0] });
+    expect(read).not.toHaveProperty('endpoint');
   });
 
   test('any bytes are read, or refused', () => {

@@ -38,9 +38,11 @@ const sockaddr = (endpoint: string): Uint8Array => {
   return (bytes.length === 4 ? writer.raw(bytes).zeros(8) : writer.zeros(4).raw(bytes).zeros(4)).bytes();
 };
 
-const readSockaddr = (bytes: Uint8Array): string => {
+/** Undefined: a peer sent from port 0, which is no endpoint that could be written. */
+const readSockaddr = (bytes: Uint8Array): string | undefined => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const family = bytes.length >= 16 ? view.getUint16(0, true) : 0;
+  if ((family === AF_INET || family === AF_INET6) && view.getUint16(2) === 0) return undefined;
   if (family === AF_INET)
     return formatEndpoint({ address: addressText(bytes.subarray(4, 8)), port: view.getUint16(2) });
   if (family === AF_INET6 && bytes.length >= 28)
@@ -152,14 +154,15 @@ const readAllowedIp = (entry: Attribute): string => {
 const readPeer = (fields: Attributes): PeerState => {
   const publicKey = fields.get(PEER.publicKey);
   if (!publicKey) throw new NetlinkDecodeError('WireGuard peer without public key');
+  const sockaddrBytes = fields.get(PEER.endpoint)?.bytes;
   const [endpoint, presharedKey, latestHandshakeMs] = [
-    fields.get(PEER.endpoint),
+    sockaddrBytes && readSockaddr(sockaddrBytes),
     fields.get(PEER.presharedKey),
     readHandshake(fields.get(PEER.handshake)),
   ];
   return {
     publicKey: keyText(publicKey.exactly(32)),
-    ...(endpoint && { endpoint: readSockaddr(endpoint.bytes) }),
+    ...(endpoint !== undefined && { endpoint }),
     persistentKeepaliveSeconds: fields.get(PEER.keepalive)?.u16 ?? 0,
     ...(latestHandshakeMs !== undefined && { latestHandshakeMs }),
     rxBytes: Number(fields.get(PEER.rxBytes)?.u64 ?? 0n),

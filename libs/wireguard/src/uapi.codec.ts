@@ -82,7 +82,8 @@ const readPeerLine = (peer: MutablePeer, key: string, value: string): void => {
       peer.hasPresharedKey = /[^0]/.test(value);
       break;
     case 'endpoint':
-      peer.endpoint = canonicalEndpoint(value);
+      // A peer chooses its source port: a packet from port 0 must not make the others' state unreadable.
+      if (!value.endsWith(':0')) peer.endpoint = canonicalEndpoint(value);
       break;
     case 'persistent_keepalive_interval':
       peer.persistentKeepaliveSeconds = number(key, value);
