@@ -157,9 +157,20 @@ test('pools that two sites share, and nodes that overlap, are reported', () => {
   ]);
 });
 
-test('a node that registers with the whole pool leaves it to those that follow', () => {
+test.each([
+  ['all Sites give blocks of one size', []],
+  [
+    'another Site gives blocks that wide',
+    [
+      site('b', {
+        nodeCidrs: ['10.2.0.0/16'],
+        podCidrAssignments: [{ cidrBlocks: ['100.0.0.0/12'], nodeBlockSizes: { ipv4: 16 } }],
+      }),
+    ],
+  ],
+])('a node that registers with the whole pool leaves it to those that follow, where %s', (_, others) => {
   const nodes = [node('greedy', '10.1.0.1', ['100.64.0.0/16']), node('next', '10.1.0.2')];
-  const { allocations, exhaustions } = planAllocations({ sites: [site('a')], nodes });
+  const { allocations, exhaustions } = planAllocations({ sites: [site('a'), ...others], nodes });
   expect(allocations).toMatchObject([{ node: 'next', podCIDRs: [expect.stringMatching(/^100\.64\..*\/24$/)] }]);
   expect(exhaustions).toEqual([]);
 });

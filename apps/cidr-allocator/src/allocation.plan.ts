@@ -1,6 +1,6 @@
 import type { GatewayPool, Site, SiteNodeSlice } from '@unbounded/crds';
 import { AddressSet, type Family, formatPrefix, hostPrefix, type Prefix, tryParsePrefix } from '@unbounded/ip';
-import { type NodeFacts, recordsByNode, type SettledNode, settleNodes } from '@unbounded/membership';
+import { type NodeFacts, recordsByNode, type SettledNode, settleNodes, widestGivenIn } from '@unbounded/membership';
 
 import { type Assignment, type AssignmentProblem, type FamilyPools, parseAssignments } from './assignment.plan.ts';
 import { type BlockConflict, findConflicts } from './block-conflicts.plan.ts';
@@ -129,8 +129,8 @@ const sitePools = (sites: readonly Site[]) =>
   );
 
 /**
- * A block that a node may use is taken, and so is every other that is no wider than those given here: the node may come back
- * into its Site. A wider one that the node may not use takes the pool from nobody. Nor does an address that a node states
+ * A block that a node may use is taken, and so is every other that is no wider than those given of the same pools: the node may come
+ * back into its Site. A wider one that the node may not use takes the pool from nobody. Nor does an address that a node states
  * inside a block of pods: a block around it is only the last to be given.
  */
 const occupiedBy = (world: AllocationWorld, settled: readonly SettledNode[]): Pick<Occupied, 'taken' | 'avoided'> => {
@@ -141,7 +141,7 @@ const occupiedBy = (world: AllocationWorld, settled: readonly SettledNode[]): Pi
     world.nodes[index]!.podPrefixes.map((prefix) => ({ prefix, isUsed: isUsed(node, prefix) })),
   );
   const isTaken = ({ prefix, isUsed: used }: (typeof claimed)[number]): boolean =>
-    used || prefix.length >= widest[prefix.family];
+    used || prefix.length >= (widestGivenIn(world.sites, prefix) ?? widest[prefix.family]);
   // A record whose Node is gone is all that a restarted allocator knows of blocks that were released a moment ago.
   const names = new Set(world.nodes.map(({ name }) => name));
   const orphans = [...recordsByNode(world.slices ?? [], world.pools ?? [])]

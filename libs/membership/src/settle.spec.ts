@@ -111,15 +111,37 @@ test('a block wider than what nodes of the Site get is used of those alone who w
   expect(show(settled.get('early')!)).toMatchObject({ pods: '100.64.8.0/23', reasons: '' });
 });
 
+test('a block around several pools that lie side by side is too wide, in one assignment or in two', () => {
+  const [a, b] = sites;
+  const greedy = node('greedy', { ip: ['10.1.0.1'], pods: ['100.66.0.0/15'] });
+  for (const podCidrAssignments of [
+    [{ cidrBlocks: ['100.66.0.0/16', '100.67.0.0/16'] }],
+    [{ cidrBlocks: ['100.66.0.0/16'] }, { cidrBlocks: ['100.67.0.0/16'], nodeBlockSizes: { ipv4: 20 } }],
+  ]) {
+    const changed = [{ ...a!, spec: { ...a!.spec, podCidrAssignments } }, b!];
+    const [settled] = settleNodes({ nodes: [greedy], sites: changed, slices: [], pools: [] });
+    expect(show(settled!)).toMatchObject({ pods: '', reasons: 'PodCIDRTooWide' });
+  }
+});
+
 test('where another program assigns blocks, or the Site gives wider ones, they have any width', () => {
   const [a, b] = sites;
   const block = { cidrBlocks: ['100.64.0.0/16', 'fd64::/48'] };
-  const widthOf = (assignment: object): string => {
-    const changed = [{ ...a!, spec: { ...a!.spec, podCidrAssignments: [{ ...block, ...assignment }] } }, b!];
-    const greedy = node('greedy', { ip: ['10.1.0.1'], pods: ['100.64.4.0/23', 'fd64:0:0:8::/61'] });
-    return settleNodes({ nodes: [greedy], sites: changed, slices: [], pools: [] })[0]!.facts.podCIDRs.join();
-  };
+  const greedyNode = node('greedy', { ip: ['10.1.0.1'], pods: ['100.64.4.0/23', 'fd64:0:0:8::/61'] });
+  const changedSite = (spec: object, assignment: object = {}) => [
+    { ...a!, spec: { ...a!.spec, podCidrAssignments: [{ ...block, ...assignment }], ...spec } },
+    b!,
+  ];
+  const widthOf = (assignment: object): string =>
+    settleNodes({
+      nodes: [greedyNode],
+      sites: changedSite({}, assignment),
+      slices: [],
+      pools: [],
+    })[0]!.facts.podCIDRs.join();
   expect(widthOf({})).toBe('');
+  const others = changedSite({ manageCniPlugin: false });
+  expect(settleNodes({ nodes: [greedyNode], sites: others, slices: [], pools: [] })[0]!.facts.podCIDRs).toHaveLength(2);
   expect(widthOf({ assignmentEnabled: false })).toBe('100.64.4.0/23,fd64:0:0:8::/61');
   expect(widthOf({ nodeBlockSizes: { ipv4: 20, ipv6: 60 } })).toBe('100.64.4.0/23,fd64:0:0:8::/61');
   expect(widthOf({ nodeBlockSizes: { ipv4: 24, ipv6: 60 } })).toBe('fd64:0:0:8::/61');

@@ -1,5 +1,5 @@
 import type { PodCidrAssignment, Site } from '@unbounded/crds';
-import { addressBits, AddressSet, containsPrefix, type Family, type Prefix, tryParsePrefix } from '@unbounded/ip';
+import { addressBits, AddressSet, type Family, overlaps, type Prefix, tryParsePrefix } from '@unbounded/ip';
 
 const DEFAULT_IPV4_BLOCK = 24;
 /** An IPv6 block without a size is this much longer than its first pool. */
@@ -23,7 +23,10 @@ export interface SiteBlocks {
   /** `cidrBlocks` of all entries of `spec.podCidrAssignments`, disabled ones too: they are routed to the Site. */
   readonly pods: AddressSet;
   readonly podPrefixes: readonly Prefix[];
-  /** Prefix length of what a node gets at most where the block is; undefined: the Site gives nothing there, others may. */
+  /**
+   * Prefix length of what a node gets at most of the pools that the block overlaps; undefined: of one of them the Site gives nothing,
+   * so that others may, or of all because another CNI plugin is there.
+   */
   readonly widestGiven: (block: Prefix) => number | undefined;
   /** `status.l2LocatorBlock` */
   readonly locators: Prefix | undefined;
@@ -47,7 +50,8 @@ const createWidestGiven = (assignments: readonly PodCidrAssignment[]): SiteBlock
     }));
   });
   return (block) => {
-    const lengths = pools.flatMap(({ pool, length }) => (containsPrefix(pool, block) ? [length] : []));
+    // Around pools too: two that lie side by side are as good as one for who states a block.
+    const lengths = pools.flatMap(({ pool, length }) => (overlaps(pool, block) ? [length] : []));
     const given = lengths.filter((length) => length !== undefined);
     return lengths.length > 0 && given.length === lengths.length ? Math.min(...given) : undefined;
   };
@@ -61,7 +65,7 @@ const read = ({ spec, status }: Site): SiteBlocks => {
     nodePrefixes,
     pods: AddressSet.of(podPrefixes),
     podPrefixes,
-    widestGiven: createWidestGiven(spec.podCidrAssignments),
+    widestGiven: spec.manageCniPlugin === false ? () => undefined : createWidestGiven(spec.podCidrAssignments),
     locators: status?.l2LocatorBlock === undefined ? undefined : tryParsePrefix(status.l2LocatorBlock),
   };
 };
@@ -72,4 +76,10 @@ export const siteBlocks = (site: Site): SiteBlocks => {
   const blocks = known.get(site) ?? read(site);
   known.set(site, blocks);
   return blocks;
+};
+
+/** Prefix length of what a node gets at most of the Sites' pools that the block overlaps; undefined: they give nothing there. */
+export const widestGivenIn = (sites: readonly Site[], block: Prefix): number | undefined => {
+  const lengths = sites.flatMap((site) => siteBlocks(site).widestGiven(block) ?? []);
+  return lengths.length > 0 ? Math.min(...lengths) : undefined;
 };
