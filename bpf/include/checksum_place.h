@@ -38,6 +38,9 @@ struct transport {
 	__u8 protocol;
 };
 
+#define GRE_HAS_CHECKSUM 0x80 /* of the first byte: RFC 2784 */
+#define GRE_CHECKSUM_AT 4
+
 static __always_inline struct transport find_transport_v4(struct __sk_buff *skb)
 {
 	struct transport none = { .protocol = IPPROTO_NONE };
@@ -72,9 +75,10 @@ static __always_inline struct transport find_transport_v6(struct __sk_buff *skb)
 }
 
 /* Whether `place` is the checksum of the protocol, or behind all that anybody looks at: in what it carries. */
-static __always_inline int is_checksum_of(struct transport transport, __u32 place)
+static __always_inline int is_checksum_of(struct __sk_buff *skb, struct transport transport, __u32 place)
 {
 	__u32 offset = place - transport.at;
+	__u8 first = 0;
 
 	if (place < transport.at)
 		return 0;
@@ -84,10 +88,13 @@ static __always_inline int is_checksum_of(struct transport transport, __u32 plac
 	case IPPROTO_UDP:
 	case IPPROTO_UDPLITE:
 		return offset >= 6;
+	case IPPROTO_GRE:
+		if (offset == GRE_CHECKSUM_AT && !bpf_skb_load_bytes(skb, transport.at, &first, sizeof(first)))
+			return first & GRE_HAS_CHECKSUM;
+		return offset >= 8;
 	case IPPROTO_SCTP:
 	case IPPROTO_IPIP:
 	case IPPROTO_IPV6:
-	case IPPROTO_GRE:
 		return offset >= 8;
 	default: /* ICMP and others are summed up by whoever sends them; of a fragment there is no such checksum */
 		return 0;
@@ -109,5 +116,5 @@ static __always_inline int has_forged_checksum_place(struct __sk_buff *skb)
 		transport = find_transport_v4(skb);
 	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
 		transport = find_transport_v6(skb);
-	return !is_checksum_of(transport, place);
+	return !is_checksum_of(skb, transport, place);
 }

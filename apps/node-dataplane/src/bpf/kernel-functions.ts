@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 /** Types and functions of the running kernel, as BTF (Documentation/bpf/btf.rst). */
 const KERNEL_TYPES = '/sys/kernel/btf/vmlinux';
 
-/** Whether the kernel has a function that programs can call (kfunc). False where it tells nothing of itself (CONFIG_DEBUG_INFO_BTF). */
+/** Whether the kernel has a function that programs can call (kfunc). False for a kernel without BTF (CONFIG_DEBUG_INFO_BTF). */
 export const hasKernelFunction = (name: string): boolean => {
   try {
     return readFileSync(KERNEL_TYPES).includes(`\0${name}\0`);

@@ -87,7 +87,10 @@ export const createChecksumGuard = (parts: ChecksumGuardParts): ChecksumGuard =>
   return {
     async ensure() {
       const bridge = isKnown ? await net.links.get(POD_BRIDGE) : undefined;
-      if (!bridge) return [];
+      if (!bridge) {
+        inForce.set(0);
+        return [];
+      }
       try {
         opened ??= open(parts);
         opened.attach(bridge.index);

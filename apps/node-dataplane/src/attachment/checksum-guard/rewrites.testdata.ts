@@ -79,6 +79,9 @@ export const REWRITES: readonly Rewrite[] = [
   rewrite('beginning of a later fragment', (payload) => overV4(17, join(u8(0, 0, 0, 0, 0, 0, 0, 0), payload), 1), [
     ...([L4, 2, VXLAN] as const),
   ]),
+  rewrite('key of GRE without a checksum', (payload) => overV4(47, join(be16(0x2000, TYPE.ipv4, 0, 0), payload)), [
+    ...([L4, 4, VXLAN] as const),
+  ]),
   rewrite('port of an unknown protocol', (payload) => overV4(253, plainUdp(payload)), [L4, 2, VXLAN]),
 ];
 
@@ -100,6 +103,7 @@ export const HONEST_LATE: readonly LateFrame[] = [
     [...([L4 + 8 + 8 + ETHERNET + IPV4, 6] as const)],
   ),
   late('UDP in IPIP', (marker) => overV4(4, innerV4(marker)), [L4 + IPV4, 6]),
+  late('GRE', (marker) => overV4(47, join(be16(0x8000, TYPE.ipv4, 0, 0), innerV4(marker))), [L4, 4]),
   late('UDP in GRE', (marker) => overV4(47, join(be16(0, TYPE.ipv4), innerV4(marker))), [L4 + 4 + IPV4, 6]),
 ];
 
