@@ -93,7 +93,7 @@ describe('between hubs', () => {
   const pathsIn = (objects: TopologyObjects): number[] =>
     Object.values(advertisedRoutes(parseWorld(objects), 's60-g1')).map(({ paths }) => paths!.length);
 
-  test('of many ways eight are told', () => {
+  test('of many paths eight are advertised', () => {
     expect(Math.max(...pathsIn(hubs(60, 20)))).toBe(8);
   });
 

@@ -108,7 +108,7 @@ const fitting = <T>(entries: readonly T[]): T[] => {
 /**
  * What a gateway offers to reach, as its GatewayPoolNode.status.routes says it: blocks of the sites that its pool
  * serves, its pool's routed blocks, and what it reaches through peered pools, each by the shortest ways (hops from the
- * source to the gateway's own pool), of which 8 are told. Of more than 1000 blocks the nearest. Where that is too much for an
+ * source to the gateway's own pool), at most 8 of them. Of more than 1000 blocks the nearest. Where that is too much for an
  * object, half as many ways of each, and of blocks with a single one the nearest. Empty for a node that is no gateway.
  */
 export const advertisedRoutes = (world: World, gatewayName: string): Record<string, AdvertisedRoute> => {
