@@ -414,24 +414,20 @@ test('a peering counts sites and nodes and names a site that does not exist', as
   });
 });
 
-test('1,250 nodes make slices of 500, 500 and 250, and 600 of them two', async () => {
+test('620 nodes make slices of 500 and 120, and 450 of them one', async () => {
   await sites().create(siteObject('a', { nodeCidrs: ['10.0.0.0/8'] }));
-  const names = nodeNames(1250);
+  const names = nodeNames(620);
   await inBatches(names, (name) => createNode(nodes(), { name, internalIPs: [addressOf(name)] }));
   start();
   await until(
-    'three slices',
-    async () => JSON.stringify(await sizes()) === JSON.stringify({ 'a-0': 500, 'a-1': 500, 'a-2': 250 }),
+    'two slices',
+    async () => JSON.stringify(await sizes()) === JSON.stringify({ 'a-0': 500, 'a-1': 120 }),
     30_000,
   );
   expect((await slices().get('a-1')).nodes?.[0]?.name).toBe('n0500');
-  await inBatches(names.slice(600), (name) => nodes().delete(name));
-  await until(
-    'two slices',
-    async () => JSON.stringify(await sizes()) === JSON.stringify({ 'a-0': 500, 'a-1': 100 }),
-    30_000,
-  );
-  await until('status', async () => (await sites().get('a')).status?.sliceCount === 2);
+  await inBatches(names.slice(450), (name) => nodes().delete(name));
+  await until('one slice', async () => JSON.stringify(await sizes()) === JSON.stringify({ 'a-0': 450 }), 30_000);
+  await until('status', async () => (await sites().get('a')).status?.sliceCount === 1);
 });
 
 test('a slice lists the locator of its Site’s block, told at once when the block comes; another’s is told on the Node', async () => {

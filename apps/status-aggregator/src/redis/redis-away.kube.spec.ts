@@ -146,7 +146,7 @@ describe('memory', () => {
     };
     await push(1, 11_000);
     const first = await usedBytes();
-    await push(20_000, 5000);
+    await push(20_000, 2000);
     expect((await usedBytes()) - first).toBeLessThan(4 * 1024 * 1024);
     expect(await redis.client.xlen('unbounded:status:{test}:reports')).toBeLessThan(11_000);
     expect(await redis.client.hlen('unbounded:status:{test}:held')).toBe(3);

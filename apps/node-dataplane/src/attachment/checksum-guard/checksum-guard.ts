@@ -75,7 +75,7 @@ export const createChecksumGuard = (parts: ChecksumGuardParts): ChecksumGuard =>
   const increases = createIncreases<string>();
   const isKnown = hasFunction(KERNEL_CONTEXT);
   if (!isKnown)
-    logger.warn(
+    logger.info(
       { needs: 'Linux 6.2 with CONFIG_DEBUG_INFO_BTF' },
       'frames of pods are not checked for rewriting: pods with NET_RAW can get past source validation towards other nodes',
     );
