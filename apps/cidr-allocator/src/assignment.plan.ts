@@ -1,6 +1,5 @@
-import type { PodCidrAssignment, Site } from '@unbounded/crds';
+import { nodeBlockLength, type PodCidrAssignment, type Site } from '@unbounded/crds';
 import { type Family, type Prefix, tryParsePrefix } from '@unbounded/ip';
-import { blockLengthOf } from '@unbounded/membership';
 import { RE2JS } from 're2js';
 
 /** Where the blocks of one family come from. */
@@ -37,7 +36,7 @@ const parseFamilies = (assignment: PodCidrAssignment, at: string, problems: Assi
   return ([4, 6] as const).flatMap((family) => {
     const ofFamily = all.filter((pool) => pool.family === family);
     if (ofFamily.length === 0) return [];
-    const blockLength = blockLengthOf(family, ofFamily, assignment);
+    const blockLength = nodeBlockLength(family, ofFamily[0]!.length, assignment);
     const pools = ofFamily.filter(({ length }) => length <= blockLength);
     if (pools.length < ofFamily.length) {
       const message = `${at}.nodeBlockSizes.ipv${family} is ${blockLength}, which is shorter than a pool in cidrBlocks: that pool is not used`;

@@ -9,5 +9,5 @@ export { type Ineligible, isSelected, isSelectorProtected, poolOf, whyIneligible
 export { readRecords, recordsByNode } from './records.ts';
 export { settleNodes } from './settle.ts';
 export type { SettledNode } from './settled-node.ts';
-export { blockLengthOf, widestGivenIn } from './site-blocks.ts';
+export { widestGivenIn } from './site-blocks.ts';
 export { indexSites, type SiteOverlap } from './site-match.ts';

@@ -1,19 +1,5 @@
-import type { PodCidrAssignment, Site } from '@unbounded/crds';
-import { addressBits, AddressSet, type Family, overlaps, type Prefix, tryParsePrefix } from '@unbounded/ip';
-
-const DEFAULT_IPV4_BLOCK = 24;
-/** An IPv6 block without a size is this much longer than its first pool. */
-const IPV6_STEP = 16;
-
-/** Prefix length of the block that a node gets. @param pools of the family, at least one */
-export const blockLengthOf = (
-  family: Family,
-  pools: readonly Prefix[],
-  { nodeBlockSizes }: Pick<PodCidrAssignment, 'nodeBlockSizes'>,
-): number =>
-  family === 4
-    ? (nodeBlockSizes?.ipv4 ?? DEFAULT_IPV4_BLOCK)
-    : (nodeBlockSizes?.ipv6 ?? Math.min(pools[0]!.length + IPV6_STEP, addressBits(6)));
+import { nodeBlockLength, type PodCidrAssignment, type Site } from '@unbounded/crds';
+import { AddressSet, overlaps, type Prefix, tryParsePrefix } from '@unbounded/ip';
 
 /** A Site's addresses, parsed once for each version of the object. */
 export interface SiteBlocks {
@@ -42,11 +28,7 @@ const createWidestGiven = (assignments: readonly PodCidrAssignment[]): SiteBlock
       length:
         assignment.assignmentEnabled === false
           ? undefined
-          : blockLengthOf(
-              pool.family,
-              all.filter(({ family }) => family === pool.family),
-              assignment,
-            ),
+          : nodeBlockLength(pool.family, all.find(({ family }) => family === pool.family)!.length, assignment),
     }));
   });
   return (block) => {

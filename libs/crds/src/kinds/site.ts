@@ -97,6 +97,16 @@ const podCidrAssignment = object(
 );
 export type PodCidrAssignment = Infer<typeof podCidrAssignment>;
 
+/** Prefix length of the block that a node gets. @param firstPoolLength of the first pool of the family in the assignment */
+export const nodeBlockLength = (
+  family: 4 | 6,
+  firstPoolLength: number,
+  { nodeBlockSizes }: Pick<PodCidrAssignment, 'nodeBlockSizes'>,
+): number =>
+  family === 4
+    ? (nodeBlockSizes?.ipv4 ?? DEFAULT_IPV4_BLOCK)
+    : (nodeBlockSizes?.ipv6 ?? Math.min(firstPoolLength + DEFAULT_IPV6_STEP, 128));
+
 export const siteKind = defineKind({
   kind: 'Site',
   plural: 'sites',

@@ -1,4 +1,10 @@
-import type { GatewayPool, Site, TunnelProtocol } from '@unbounded/crds';
+import {
+  type GatewayPool,
+  nodeBlockLength,
+  type PodCidrAssignment,
+  type Site,
+  type TunnelProtocol,
+} from '@unbounded/crds';
 import { comparePrefixes, containsPrefix, formatPrefix, type Prefix, tryParsePrefix } from '@unbounded/ip';
 import { createConfinement } from './confinement.ts';
 import { type HealthSpec, parseHealth } from './health-settings.ts';
@@ -36,11 +42,11 @@ const enabled = <T extends Named & { readonly spec: { readonly enabled?: boolean
   objects: readonly T[],
 ): T[] => byName(objects).filter((object) => object.spec.enabled !== false);
 
-/** As site-membership cuts them: 24 for IPv4, for IPv6 16 bits longer than the first pool. */
-const blockLengthsOf = ({ cidrBlocks, nodeBlockSizes }: Site['spec']['podCidrAssignments'][number]): number[] => {
-  const first = cidrBlocks.flatMap((text) => tryParsePrefix(text) ?? []).find(({ family }) => family === 6);
-  const ipv6 = nodeBlockSizes?.ipv6 ?? (first && Math.min(128, first.length + 16));
-  return [nodeBlockSizes?.ipv4 ?? 24, ...(ipv6 === undefined ? [] : [ipv6])];
+/** Of IPv4 also where there is no such pool. */
+const blockLengthsOf = (assignment: PodCidrAssignment): number[] => {
+  const first = assignment.cidrBlocks.flatMap((text) => tryParsePrefix(text) ?? []).find(({ family }) => family === 6);
+  const ipv6 = assignment.nodeBlockSizes?.ipv6 ?? (first && nodeBlockLength(6, first.length, assignment));
+  return [nodeBlockLength(4, 0, assignment), ...(ipv6 === undefined ? [] : [ipv6])];
 };
 
 const siteModel = (site: Site, read: ObjectReader): SiteModel => {

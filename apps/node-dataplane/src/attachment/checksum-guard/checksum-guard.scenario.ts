@@ -1,6 +1,5 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import type { Netns } from '@unbounded/netlink';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { REMOTE } from '../source-guard/attempts.testdata.ts';
@@ -12,6 +11,7 @@ import {
   prepareNode,
   run,
 } from '../source-guard/guard-network.testdata.ts';
+import { hex, markerOf, receive } from '../source-guard/guard-sending.testdata.ts';
 import { checksumPinFolder, createChecksumGuard } from './checksum-guard.ts';
 import { COMPLETE, HONEST_LATE, type LateFrame, REWRITES } from './rewrites.testdata.ts';
 
@@ -36,9 +36,6 @@ export interface Report {
 }
 
 const [sender, bpffsDir] = [process.argv[2]!, process.argv[3]!];
-const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
-const markerOf = (kind: number, index: number): Uint8Array =>
-  Uint8Array.of(0xbe, 0xef, 0xfa, 0xce, 0xd0, kind, index, 0x5a);
 let kind = 0;
 
 prepareNode();
@@ -49,22 +46,14 @@ for (const address of [REMOTE.v4, REMOTE.v6]) await until(`${address} answers`, 
 const arrivals = async (
   frames: readonly { readonly line: string; readonly marker: Uint8Array }[],
 ): Promise<string[]> => {
-  const child = spawn('nsenter', [`--net=${network.remote.path}`, sender, 'receive', 'eth0'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let seen = '';
-  child.stdout.setEncoding('latin1').on('data', (chunk: string) => (seen += chunk));
-  await until('the receiver is ready', () => seen.startsWith('ready'));
+  const receiver = await receive(['nsenter', `--net=${network.remote.path}`, sender, 'receive', 'eth0']);
   const last = markerOf(++kind, 0xff);
   const input = [...frames.map(({ line }) => line), hex(COMPLETE(last)), ''].join('\n');
-  sendFrom(network.pod, input);
-  await until('the last frame arrives', () => seen.includes(hex(last)));
-  child.kill();
-  const lines = seen.split('\n');
-  return frames.map(({ marker }) => lines.find((line) => line.includes(hex(marker))) ?? '');
+  execFileSync('nsenter', [`--net=${network.pod.path}`, sender, 'send', 'eth0'], { input });
+  await until('the last frame arrives', () => receiver.seen(hex(last)));
+  receiver.stop();
+  return frames.map(({ marker }) => receiver.lineWith(hex(marker)));
 };
-const sendFrom = (ns: Netns, input: string): void =>
-  void execFileSync('nsenter', [`--net=${ns.path}`, sender, 'send', 'eth0'], { input });
 
 const framesOf = (late: readonly LateFrame[]) => {
   const own = ++kind;

@@ -1,5 +1,16 @@
 import { GATEWAY, POD, REMOTE } from '../source-guard/attempts.testdata.ts';
-import { be16, ethernet, ipv4, ipv6, join, optionsHeader, TYPE, u8, udp } from '../source-guard/frames.testdata.ts';
+import {
+  be16,
+  ethernet,
+  ipv4,
+  ipv6,
+  join,
+  optionsHeader,
+  sumOf,
+  TYPE,
+  u8,
+  udp,
+} from '../source-guard/frames.testdata.ts';
 
 /** Frames of a pod whose checksum is left to a device, there or elsewhere. */
 
@@ -25,24 +36,12 @@ const overV4 = (protocol: number, payload: Uint8Array, fragment = 0): Uint8Array
 const overV6 = (next: number, payload: Uint8Array): Uint8Array =>
   ethernet(macs, TYPE.ipv6, ipv6(V6, next, payload, 64));
 
-const fold = (sum: number): number => {
-  let folded = sum;
-  while (folded > 0xffff) folded = (folded & 0xffff) + (folded >> 16);
-  return folded;
-};
-
-const sumFrom = (frame: Uint8Array, start: number): number => {
-  let sum = 0;
-  for (let at = start; at < frame.length; at += 2) sum += (frame[at]! << 8) | (frame[at + 1] ?? 0);
-  return fold(sum);
-};
-
 /** The marker and a word by which the sum becomes what the sender wants (RFC 1071: a checksum is the complement of the sum). */
 const aimed =
   (build: (payload: Uint8Array) => Uint8Array, start: number, wanted: number): LateFrame['make'] =>
   (marker) => {
     const withWord = (word: number): Uint8Array => build(join(marker, be16(word)));
-    return withWord(fold((~wanted & 0xffff) + (~sumFrom(withWord(0), start) & 0xffff)));
+    return withWord(sumOf(be16(~wanted & 0xffff, ~sumOf(withWord(0).subarray(start)) & 0xffff)));
   };
 
 const rewrite = (

@@ -12,12 +12,13 @@ const ip = (text: string): Uint8Array => addressToBytes(parseAddress(text));
 const words = (bytes: Uint8Array): number[] =>
   Array.from({ length: Math.ceil(bytes.length / 2) }, (_, at) => (bytes[2 * at]! << 8) | (bytes[2 * at + 1] ?? 0));
 
-/** RFC 1071. */
-const checksum = (bytes: Uint8Array): number => {
+/** The ones' complement sum of 16-bit words (RFC 1071). */
+export const sumOf = (bytes: Uint8Array): number => {
   let sum = words(bytes).reduce((total, word) => total + word, 0);
   while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
-  return ~sum & 0xffff;
+  return sum;
 };
+const checksum = (bytes: Uint8Array): number => ~sumOf(bytes) & 0xffff;
 
 const [ICMPV6, UDP] = [58, 17];
 export const TYPE = { ipv4: 0x0800, arp: 0x0806, ipv6: 0x86dd, vlan: 0x8100, qinq: 0x88a8, lldp: 0x88cc } as const;

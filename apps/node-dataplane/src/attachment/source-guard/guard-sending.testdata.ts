@@ -22,17 +22,25 @@ import { type Network, run } from './guard-network.testdata.ts';
 /** Built from frame-socket.c. */
 const sender = process.argv[2]!;
 
+interface Received {
+  seen(marker: string): boolean;
+  /** The frame that has the marker; empty: none. */
+  lineWith(marker: string): string;
+  stop(): void;
+}
+
 /** Everything that comes in at a device of a namespace, in hexadecimal. */
-const receive = async (argv: string[]): Promise<{ seen(marker: string): boolean; stop(): void }> => {
+export const receive = async (argv: string[]): Promise<Received> => {
   const child: ChildProcess = spawn(argv[0]!, argv.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
   let seen = '';
   child.stdout!.setEncoding('latin1').on('data', (chunk: string) => (seen += chunk));
   await until('a receiver is ready', () => seen.startsWith('ready'));
-  return { seen: (marker) => seen.includes(marker), stop: () => child.kill() };
+  const lineWith = (marker: string): string => seen.split('\n').find((line) => line.includes(marker)) ?? '';
+  return { seen: (marker) => seen.includes(marker), lineWith, stop: () => child.kill() };
 };
 
 /** Datagrams for the node itself, however they came. */
-const listen = async (): Promise<Awaited<ReturnType<typeof receive>>> => {
+const listen = async (): Promise<Pick<Received, 'seen' | 'stop'>> => {
   const socket = createSocket({ type: 'udp6', ipv6Only: false }).bind(7000, '::');
   let seen = '';
   socket.on('message', (message) => (seen += message.toString('hex')));
@@ -40,9 +48,9 @@ const listen = async (): Promise<Awaited<ReturnType<typeof receive>>> => {
   return { seen: (marker) => seen.includes(marker), stop: () => socket.close() };
 };
 
-const markerOf = (kind: number, index: number): Uint8Array =>
+export const markerOf = (kind: number, index: number): Uint8Array =>
   Uint8Array.of(0xbe, 0xef, 0xfa, 0xce, 0xd0, kind, index, 0x5a);
-const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+export const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const send = (ns: Netns, frames: readonly Uint8Array[]): void =>
   void execFileSync('nsenter', [`--net=${ns.path}`, sender, 'send', 'eth0'], {
     input: frames.map((frame) => `${hex(frame)}\n`).join(''),
