@@ -55,6 +55,9 @@ export class Outbox implements Holder {
   /** Called once when a queue that was more than half full has become short, or the connection has ended. */
   onRoom: (() => void) | undefined;
 
+  /** The next frames that are neither dropped nor reordered; they go before all that waits. */
+  nextControl: (() => Buffer | undefined) | undefined;
+
   constructor(socket: Socket, shared: OutboxShared) {
     this.#socket = socket;
     this.#shared = shared;
@@ -115,7 +118,16 @@ export class Outbox implements Holder {
     this.write(buffer, 0, end - start, now);
   }
 
-  /** The same for many frames, in writes of at most one block; what the kernel does not take then waits, and can be dropped. */
+  /** Writes what `nextControl` has: now, or as soon as the kernel has taken what is being written. */
+  sendControl(now: number): void {
+    while (this.isFlowing) {
+      const frames = this.nextControl?.();
+      if (frames === undefined) return;
+      this.send(frames, 0, frames.length, now);
+    }
+  }
+
+  /** As `send` for many frames, in writes of at most one block; what the kernel does not take then waits, and can be dropped. */
   sendShort(bytes: Buffer, { start, end }: Span, now: number): void {
     let from = start;
     for (let at = start; at < end;) {
@@ -188,6 +200,7 @@ export class Outbox implements Holder {
     const now = performance.now();
     this.isStalled = false;
     this.ticksWithoutProgress = 0;
+    this.sendControl(now);
     while (this.isFlowing) {
       const block = this.#next();
       if (block === undefined) break;

@@ -1,7 +1,7 @@
 import { HEALTH, KEY_BYTES, MAX_PAYLOAD_BYTES } from '@unbounded/relay-protocol';
 import { type Logger, silentLogger } from '@unbounded/telemetry';
 
-import { MOST_FAILURES, MOST_REFUSALS, reconnectDelay, REFUSED_FAILURES, STABLE_MS } from './backoff.ts';
+import { drainDelay, MOST_FAILURES, MOST_REFUSALS, reconnectDelay, REFUSED_FAILURES, STABLE_MS } from './backoff.ts';
 import { type Clock, systemClock, type Timer } from './clock.ts';
 import { type Dial, dialWith } from './dial.ts';
 import { type Endpoint, formatEndpoint } from './endpoint.ts';
@@ -84,7 +84,7 @@ export class RelayClient {
   #way = 0;
   #current: Session | undefined;
   #dialling: Session | undefined;
-  readonly #former = new Map<Session, Timer>();
+  #former: { readonly session: Session; readonly timer: Timer } | undefined;
   #handover: Handover | undefined;
   #retry: Timer | undefined;
   #leave: Timer | undefined;
@@ -196,7 +196,7 @@ export class RelayClient {
     this.#retry?.cancel();
     this.#leave?.cancel();
     this.#handover?.finish();
-    for (const session of [this.#current, this.#dialling, ...this.#former.keys()]) session?.leave();
+    for (const session of [this.#current, this.#dialling, this.#former?.session]) session?.leave();
   }
 
   #phase(): ClientState['phase'] {
@@ -247,10 +247,8 @@ export class RelayClient {
     this.#hasRival = false;
     if (former !== undefined) {
       const { clock } = this.#settings;
-      this.#former.set(
-        former,
-        clock.after(FORMER_MS, () => former.leave()),
-      );
+      this.#former?.session.leave();
+      this.#former = { session: former, timer: clock.after(FORMER_MS, () => former.leave()) };
       this.#handover?.finish();
       const handover = new Handover(
         clock,
@@ -267,8 +265,11 @@ export class RelayClient {
   }
 
   #onEnd(session: Session, end: SessionEnd): void {
-    this.#former.get(session)?.cancel();
-    if (this.#former.delete(session)) return;
+    if (session === this.#former?.session) {
+      this.#former.timer.cancel();
+      this.#former = undefined;
+      return;
+    }
     const wasCurrent = session === this.#current;
     if (wasCurrent) {
       this.#current = undefined;
@@ -286,8 +287,7 @@ export class RelayClient {
   #retryLater(session: Session, { reason }: SessionEnd): void {
     const { clock, random } = this.#settings;
     const { usableSince } = session;
-    const wasStable = usableSince !== undefined && clock.now() - usableSince >= STABLE_MS;
-    if (wasStable) this.#failures = 0;
+    if (this.#isStable(session)) this.#failures = 0;
     if (usableSince === undefined) this.#way = (this.#way + 1) % this.#ways.length;
     // While there are ways that have not been tried, the next one follows soon.
     const isRound = usableSince !== undefined || this.#way === 0;
@@ -300,12 +300,17 @@ export class RelayClient {
     this.#retry = clock.after(reconnectDelay(isRound ? failures : 1, random), () => this.#dial());
   }
 
+  #isStable({ usableSince }: Session): boolean {
+    return usableSince !== undefined && this.#settings.clock.now() - usableSince >= STABLE_MS;
+  }
+
   /** The relay will end: a new connection is made while this one still works, at a moment of one's own. */
   #onDrain(session: Session, withinMs: number): void {
     if (session !== this.#current || this.#leave !== undefined || this.#isClosed) return;
     const { clock, random, logger } = this.#settings;
     logger.info({ relay: formatEndpoint(session.endpoint), withinMs }, 'relay is draining');
-    this.#leave = clock.after((withinMs / 2) * (1 + random()), () => {
+    this.#failures = this.#isStable(session) ? 0 : this.#failures + 1;
+    this.#leave = clock.after(drainDelay(withinMs, this.#failures, random), () => {
       this.#isLeaving = true;
       if (this.#isRetired || this.#dialling !== undefined || this.#retry !== undefined) this.#changed();
       else this.#dial();

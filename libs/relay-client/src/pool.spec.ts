@@ -1,6 +1,7 @@
 import { CAPABILITY, encodeData, PEER_GONE } from '@unbounded/relay-protocol';
 import { expect, test } from 'vitest';
 
+import { STABLE_MS } from './backoff.ts';
 import { dialWith } from './dial.ts';
 import { type PoolOptions, RelayPool } from './pool.ts';
 import { ranked, pairOf } from './rendezvous.ts';
@@ -129,6 +130,7 @@ test('a relay that is about to end gives its peers to the others, in order and w
   const peer = peers.find(({ relay }) => relay === 'relay-0')!;
   const [from, to] = [serverOf('relay-0'), serverOf('relay-1')];
   for (let number = 0; number < 50; number++) peer.send(packet(number));
+  clock.pass(STABLE_MS); // a relay of which nothing is to be feared
   from.connections[0]!.say({ kind: 'drain', reconnectInMs: 100, tryForMs: 1000 });
   await until('it knows', () => clock.pending[0] === 100);
   from.manners.answersPings = false;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 
-import { MOST_FAILURES, reconnectDelay } from './backoff.ts';
+import { drainDelay, MOST_FAILURES, reconnectDelay, STABLE_MS } from './backoff.ts';
 import { dialWith } from './dial.ts';
 import { startDocumentedServer } from './test/documented-server.ts';
 import { startExtendedServer } from './test/extended-server.ts';
@@ -141,6 +141,7 @@ test('at a drain the next connection is made first, at a moment of its own, and 
   const clock = new FakeClock();
   using a = startClient(server.port, { identity: newKeys(), clock, random: () => 0.5 });
   await until('it is proven', () => a.client.state.rttMs !== undefined);
+  clock.pass(STABLE_MS);
   const [first] = server.connections;
   first!.say({ kind: 'drain', reconnectInMs: 1000, tryForMs: 5000 });
   await until('it knows', () => clock.pending.includes(750));
@@ -183,6 +184,7 @@ test('a relay that asks to leave and does not end is left in the end', async () 
   const clock = new FakeClock();
   using a = startClient(server.port, { identity: newKeys(), clock });
   await until('it is proven', () => a.client.state.isProven);
+  clock.pass(STABLE_MS);
   server.connections[0]!.say({ kind: 'drain', reconnectInMs: 0, tryForMs: 60_000 });
   await until('it knows', () => clock.pending[0] === 0);
   clock.pass(0);
@@ -191,6 +193,29 @@ test('a relay that asks to leave and does not end is left in the end', async () 
   clock.pass(30_000);
   await until('the first is ended', () => server.connections[0]!.socket.closed);
   expect(a.client.isConnected).toBe(true);
+});
+
+test('a relay that drains each connection at once gets them ever more slowly, and has two at most', async () => {
+  await using server = await startExtendedServer();
+  const clock = new FakeClock();
+  using a = startClient(server.port, { identity: newKeys(), clock, random: () => 1 });
+  for (const [round, delay] of [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000].entries()) {
+    await until('the next one is used', () => a.client.state.phase === 'connected' && a.client.state.isProven);
+    expect(server.connections).toHaveLength(round + 1);
+    server.connections[round]!.say({ kind: 'drain', reconnectInMs: 0, tryForMs: 0 });
+    await until('it knows', () => a.client.state.failures === round + 1);
+    clock.pass(delay - 1);
+    expect(a.client.state.generation).toBe(round + 1);
+    clock.pass(1);
+    expect(a.client.state.generation).toBe(round + 2);
+    await until('those before are ended', () => server.connections.slice(0, -2).every(({ socket }) => socket.closed));
+  }
+});
+
+test('a relay that drains for years is left after ten minutes at most', () => {
+  expect(drainDelay(2 ** 32 - 1, 0, () => 1)).toBe(600_000);
+  expect(drainDelay(10_000, 0, () => 0)).toBe(5000);
+  expect(drainDelay(10_000, 1, () => 1)).toBe(10_000);
 });
 
 test('a relay that refuses the next connection while it drains is used until it ends', async () => {
@@ -205,6 +230,7 @@ test('a relay that refuses the next connection while it drains is used until it 
     dial: (endpoint) => dial(isRefusing ? { ...endpoint, port: 1 } : endpoint),
   });
   await until('it is proven', () => a.client.state.isProven);
+  clock.pass(STABLE_MS);
   isRefusing = true;
   server.connections[0]!.say({ kind: 'drain', reconnectInMs: 10, tryForMs: 5000 });
   await until('it knows', () => clock.pending[0] === 10);

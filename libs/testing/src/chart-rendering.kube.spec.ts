@@ -39,6 +39,7 @@ interface Workload extends Manifest {
       readonly spec: {
         readonly hostNetwork?: boolean;
         readonly hostPID?: boolean;
+        readonly shareProcessNamespace?: boolean;
         readonly automountServiceAccountToken?: boolean;
         readonly securityContext: { readonly runAsNonRoot?: boolean };
         readonly containers: readonly Container[];
@@ -403,6 +404,10 @@ describe('devices of a tailnet', () => {
     expect(workloads(on).get(devices)!.spec.updateStrategy).toEqual({ type: 'OnDelete' });
     expect(podOf(agent, on).automountServiceAccountToken).toBeUndefined();
     expect(workloads(on).get(agent)!.spec.updateStrategy!.type).toBe('RollingUpdate');
+  });
+
+  test('processes that devices leave behind are reaped by the pod’s sandbox', () => {
+    expect(podOf(devices, on).shareProcessNamespace).toBe(true);
   });
 
   test('pods of the two are told from each other', () => {

@@ -17,12 +17,13 @@ import {
   MAX_LINK_LENGTH,
 } from '@unbounded/relay-protocol';
 
-import type { Directory } from '../directory.ts';
+import type { Directory, Entry } from '../directory.ts';
 import { Intake } from '../intake.ts';
 import { HEADROOM, READ_BYTES, type ReadSlab } from '../memory.ts';
 import { Outbox, type OutboxShared } from '../outbox.ts';
 import type { Round } from '../round.ts';
 import type { Tallies } from '../tallies.ts';
+import { PresenceUpdates } from './presence-updates.ts';
 
 /** Both ends say that they are there this often, and end a link that was silent for three times as long. */
 const KEEPALIVE_MS = 10_000;
@@ -53,6 +54,7 @@ export class Link {
   readonly #events: LinkEvents;
   readonly outbox: Outbox;
   readonly #intake: Intake;
+  readonly #presence = new PresenceUpdates();
   #lastReadAt = performance.now();
   #lastSentAt = 0;
   #isEnded = false;
@@ -62,6 +64,7 @@ export class Link {
     this.#socket = socket;
     this.#events = events;
     this.outbox = new Outbox(socket, context.outboxes);
+    this.outbox.nextControl = () => this.#presence.next();
     this.#intake = new Intake(context.slab, context.partials);
     socket.on('data', (chunk: Buffer) => {
       for (let at = 0; at < chunk.length; at += READ_BYTES) this.#onBytes(chunk.subarray(at, at + READ_BYTES));
@@ -74,6 +77,12 @@ export class Link {
   send(frame: Uint8Array): void {
     this.#lastSentAt = performance.now();
     this.outbox.send(Buffer.from(frame.buffer, frame.byteOffset, frame.length), 0, frame.length, this.#lastSentAt);
+  }
+
+  /** Sends whether these keys are registered here: as soon as the connection takes it, and whatever waits for it. */
+  announce(entries: Iterable<Entry>): void {
+    for (const entry of entries) this.#presence.add(entry);
+    this.outbox.sendControl(performance.now());
   }
 
   check(now: number): void {

@@ -4,13 +4,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type TlsOptions, type TLSSocket } from 'node:tls';
 
-import {
-  encodeGone,
-  encodePresent,
-  type LinkMessage,
-  MAX_KEYS_PER_FRAME,
-  type Presence,
-} from '@unbounded/relay-protocol';
+import type { LinkMessage, Presence } from '@unbounded/relay-protocol';
 import { limitConnections } from '@unbounded/host/connection-limit';
 import type { Logger } from '@unbounded/telemetry';
 
@@ -146,16 +140,9 @@ export class Links {
   }
 
   #announceChanged(): void {
-    const changed = [...this.#changed];
+    // A link that is not up yet announces all when it is.
+    for (const { link, replica } of this.#dialled.values()) if (replica !== undefined) link.announce(this.#changed);
     this.#changed.clear();
-    const frames = [
-      ...inFrames(changed.filter(({ client }) => client !== undefined).map(presenceOf), encodePresent),
-      ...inFrames(
-        changed.filter(({ client }) => client === undefined).map(({ key }) => key),
-        encodeGone,
-      ),
-    ];
-    for (const { link } of this.#dialled.values()) for (const frame of frames) link.send(frame);
   }
 
   #replica(id: Uint8Array): Replica {
@@ -187,9 +174,10 @@ export class Links {
     if (message.kind === 'identity') {
       if (replica !== undefined) return;
       const named = this.#replica(message.id);
-      // It has dialled anew before its old link was seen to have ended.
-      for (const [other, its] of this.#inbound) if (its === named) other.end();
+      // First, or the replica would be forgotten with the last link by which it is heard.
       this.#inbound.set(link, named);
+      // It has dialled anew before its old link was seen to have ended.
+      for (const [other, its] of this.#inbound) if (its === named && other !== link) other.end();
     } else if (replica === undefined) link.end();
     else if (message.kind === 'present') for (const peer of message.peers) this.#addClient(replica, peer);
     else if (message.kind === 'gone') for (const key of message.keys) this.#removeClient(replica, key);
@@ -289,7 +277,7 @@ export class Links {
     if (replica.isReachable) return dialled.link.end(); // one of its other addresses was first
     dialled.replica = replica;
     replica.outbox = dialled.link.outbox;
-    for (const frame of inFrames([...this.#local].map(presenceOf), encodePresent)) dialled.link.send(frame);
+    dialled.link.announce(this.#local);
     logger.info({ address, replica: replica.id }, 'link up');
   }
 }
@@ -297,14 +285,6 @@ export class Links {
 export const newRelayId = (): Buffer => randomBytes(16);
 
 const viewOf = (key: Uint8Array): DataView => new DataView(key.buffer, key.byteOffset, key.length);
-const presenceOf = (entry: Entry): Presence => ({ key: entry.key, proven: entry.client?.isProven ?? false });
-
-const inFrames = <T>(items: readonly T[], encode: (part: readonly T[]) => Uint8Array): Uint8Array[] => {
-  const frames: Uint8Array[] = [];
-  for (let at = 0; at < items.length; at += MAX_KEYS_PER_FRAME)
-    frames.push(encode(items.slice(at, at + MAX_KEYS_PER_FRAME)));
-  return frames;
-};
 
 /** Every address of the name, as text that serves as key. */
 const addressesOf = async ({ host, port }: HostAndPort): Promise<string[]> => {
