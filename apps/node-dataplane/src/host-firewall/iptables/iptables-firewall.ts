@@ -3,6 +3,7 @@ import type { Logger } from '@unbounded/telemetry';
 import type { SectionContext, VersionedPlan } from '../../section.port.ts';
 import type { HostFirewall, HostFirewallMode } from '../host-firewall.port.ts';
 import { collected, createSchedule, EVERY_MS } from '../schedule.ts';
+import { createFormerRefusals } from './former-refusals.ts';
 import type { Iptables } from './iptables.ts';
 import { ensureOpenings, type Look } from './openings.ts';
 
@@ -50,6 +51,7 @@ export const openIptablesFirewall = (
   let marksPassing = mode === 'Accept' && wasMarking(kept.read());
   boundary.set({ marksPassing });
   const schedule = createSchedule(elapsed);
+  const former = createFormerRefusals(elapsed);
   let last = NOTHING;
   const onChange = (): void => {
     schedule.ask();
@@ -59,12 +61,13 @@ export const openIptablesFirewall = (
 
   const look = async (): Promise<Look> => {
     const before = schedule.asked();
-    const seen = await ensureOpenings(iptables, mode);
+    const seen = await ensureOpenings(iptables, mode, former);
     last = seen;
     const isHeard = seen.tables.every(({ backend }) => backend === 'nft');
     const what = JSON.stringify(seen.tables);
-    schedule.looked({ what, failed: seen.refuses === undefined, nextMs: isHeard ? HEARD_MS : UNHEARD_MS }, before);
-    const wanted = mode === 'Accept' && (seen.refuses ?? marksPassing);
+    const nextMs = Math.min(isHeard ? HEARD_MS : UNHEARD_MS, former.nextMs());
+    schedule.looked({ what, failed: seen.refuses === undefined, nextMs }, before);
+    const wanted = mode === 'Accept' && ((seen.refuses ?? marksPassing) || !former.isEmpty);
     if (marksPassing !== wanted) {
       marksPassing = wanted;
       kept.write({ version: VERSION, plan: { marksPassing } });

@@ -38,6 +38,17 @@ test('what refuses nothing gets no rule, and loses the one that it had', () => {
   expect(planOpenings(forward('ACCEPT', OURS)).removals).toEqual([{ chain: 'FORWARD', rule: OPENING }]);
 });
 
+test('what refused a moment ago is opened as if its policy did still', () => {
+  const isFormer = (chain: string): boolean => chain === 'FORWARD';
+  const nothing = { refusals: [], blocked: [], removals: [] };
+  expect(planOpenings(forward('ACCEPT', CALICO, DOCKER), isFormer)).toEqual({
+    ...nothing,
+    insertions: [{ chain: 'FORWARD', position: 3 }],
+  });
+  expect(planOpenings(forward('ACCEPT', OURS, DOCKER), isFormer)).toEqual({ ...nothing, insertions: [] });
+  expect(planOpenings(table(), isFormer)).toEqual({ ...nothing, insertions: [] });
+});
+
 test.each([
   ['a destination', 'FORWARD -d 169.254.169.254/32 -j DROP'],
   ['a source', 'FORWARD -s 100.65.0.0/16 ! -d 10.0.0.0/8 -j REJECT --reject-with icmp-port-unreachable'],

@@ -16,7 +16,7 @@ import {
  */
 
 export const OPENED_CHAINS = ['FORWARD', 'INPUT'] as const;
-type OpenedChain = (typeof OPENED_CHAINS)[number];
+export type OpenedChain = (typeof OPENED_CHAINS)[number];
 
 const MARK = `0x${PASSING_MARK.toString(16)}`;
 
@@ -100,6 +100,9 @@ export interface Openings extends Changes {
 
 const rulesOf = (table: FilterTable, chain: OpenedChain): readonly FilterRule[] => table.get(chain)?.rules ?? [];
 
+const othersOf = (table: FilterTable, chain: OpenedChain): readonly FilterRule[] =>
+  rulesOf(table, chain).filter((rule) => !isOurs(rule));
+
 const removalsOf = (table: FilterTable, chain: OpenedChain): Changes['removals'] =>
   rulesOf(table, chain)
     .filter(isOurs)
@@ -107,7 +110,7 @@ const removalsOf = (table: FilterTable, chain: OpenedChain): Changes['removals']
 
 /** Index of the first of others' rules that refuses what nobody has accepted; their number: the policy does. Undefined: nothing does. */
 const refusedAt = (table: FilterTable, chain: OpenedChain): number | undefined => {
-  const others = rulesOf(table, chain).filter((rule) => !isOurs(rule));
+  const others = othersOf(table, chain);
   const at = others.findIndex((rule) => refusesAll(rule, { table, chain, isBase: true, seen: new Set() }));
   if (at >= 0) return at;
   return table.get(chain)?.policy === 'DROP' ? others.length : undefined;
@@ -125,8 +128,7 @@ const isInPlace = (rules: readonly FilterRule[], first: number, last: number): b
 };
 
 const openChain = (table: FilterTable, chain: OpenedChain, refused: number): Openings => {
-  const rules = rulesOf(table, chain);
-  const others = rules.filter((rule) => !isOurs(rule));
+  const [rules, others] = [rulesOf(table, chain), othersOf(table, chain)];
   const refusal = describe(chain, others[refused]);
   const behind = others.findLastIndex(isPolicy) + 1;
   const at = Math.max(behind, refused);
@@ -139,11 +141,13 @@ const openChain = (table: FilterTable, chain: OpenedChain, refused: number): Ope
   };
 };
 
-/** A chain that refuses nothing needs no rule of ours. */
-export const planOpenings = (table: FilterTable): Openings => {
+/** @param isFormer of a chain that refuses nothing: whether it did a moment ago, and is opened as if its policy did still */
+export const planOpenings = (table: FilterTable, isFormer: (chain: OpenedChain) => boolean = () => false): Openings => {
   const chains = OPENED_CHAINS.map((chain): Openings => {
     const refused = refusedAt(table, chain);
     if (refused !== undefined) return openChain(table, chain, refused);
+    if (table.has(chain) && isFormer(chain))
+      return { ...openChain(table, chain, othersOf(table, chain).length), refusals: [], blocked: [] };
     return { refusals: [], blocked: [], removals: removalsOf(table, chain), insertions: [] };
   });
   return {

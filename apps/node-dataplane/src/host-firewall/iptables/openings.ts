@@ -1,6 +1,7 @@
 import type { Problem } from '@unbounded/topology';
 import type { NodeEvent } from '../../section.port.ts';
 import type { HostFirewallMode } from '../host-firewall.port.ts';
+import type { FormerRefusals } from './former-refusals.ts';
 import { type FilterTableId, type Iptables, nameOf } from './iptables.ts';
 import { type Changes, planClosings, planOpenings, type Refusal } from './openings.plan.ts';
 
@@ -40,11 +41,21 @@ const opened = (id: FilterTableId, { insertions }: Changes): NodeEvent[] => {
   return [{ type: 'Normal', reason: 'HostFirewallOpened', action: 'OpenFirewall', note }];
 };
 
-const ensureTable = async (iptables: Iptables, id: FilterTableId, mode: HostFirewallMode): Promise<Outcome> => {
+type Former = Pick<FormerRefusals, 'has' | 'note'>;
+const NONE_FORMER: Former = { has: () => false, note: () => undefined };
+
+const ensureTable = async (
+  { iptables, mode, former }: { readonly iptables: Iptables; readonly mode: HostFirewallMode; readonly former: Former },
+  id: FilterTableId,
+): Promise<Outcome> => {
   let isStuck = false;
   try {
     const table = await iptables.read(id);
-    const plan = mode === 'Accept' ? planOpenings(table) : planClosings(table);
+    const plan = mode === 'Accept' ? planOpenings(table, (chain) => former.has(id, chain)) : planClosings(table);
+    former.note(
+      id,
+      plan.refusals.map(({ chain }) => chain),
+    );
     isStuck = true;
     if (plan.removals.length + plan.insertions.length > 0) await iptables.change(id, plan);
     return {
@@ -64,10 +75,17 @@ export interface Look extends Outcome {
   readonly tables: readonly FilterTableId[];
 }
 
-/** @param mode Report takes away what Accept made */
-export const ensureOpenings = async (iptables: Iptables, mode: HostFirewallMode): Promise<Look> => {
+/**
+ * @param mode Report takes away what Accept made
+ * @param former what refused at earlier looks, and counts as refusing for a while
+ */
+export const ensureOpenings = async (
+  iptables: Iptables,
+  mode: HostFirewallMode,
+  former: Former = NONE_FORMER,
+): Promise<Look> => {
   const tables = await iptables.find();
-  const all = await Promise.all(tables.map((id) => ensureTable(iptables, id, mode)));
+  const all = await Promise.all(tables.map((id) => ensureTable({ iptables, mode, former }, id)));
   const isKnown = all.every(({ refuses }) => refuses !== undefined);
   return {
     tables,
