@@ -55,6 +55,17 @@ test.each([
   expect([text(sent[0]!), proxy.relay, proxy.tallies.toRelay, proxy.tallies.rebinds]).toEqual(['up', 'r', 1, 0]);
 });
 
+test('of free ports one is taken that suits; where none does, any', async () => {
+  using wireGuard = await startStandIn();
+  const isEven = (port: number): boolean => port % 2 === 0;
+  for (let round = 0; round < 8; round++) {
+    using open = await openProxy({ wireGuardPort: wireGuard.port, suits: isEven });
+    expect(isEven(open.proxy.port)).toBe(true);
+  }
+  using open = await openProxy({ wireGuardPort: wireGuard.port, suits: () => false });
+  expect(open.proxy.port).toBeGreaterThan(0);
+});
+
 test('what does not come from WireGuard’s port is not taken', async () => {
   using wireGuard = await startStandIn();
   using stranger = await startStandIn();

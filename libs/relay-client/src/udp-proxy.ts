@@ -27,6 +27,8 @@ export interface UdpProxyOptions {
   readonly family?: 4 | 6;
   /** The local port; a free one when not set. One that is known from before lets WireGuard keep its endpoint. */
   readonly port?: number;
+  /** Of free ports, which to take: not one that another program of the node has to have. Any, when not set. */
+  readonly suits?: (port: number) => boolean;
   /** Where it counts; several may share one. */
   readonly tallies?: UdpProxyTallies;
   readonly logger?: Logger;
@@ -90,7 +92,9 @@ export class UdpProxy {
   /** @throws Error with `code` EADDRINUSE when the port is taken; Error when the peer is open already */
   static async open(options: UdpProxyOptions): Promise<UdpProxy> {
     const address = addressOf(options.family);
-    const socket = await bind(address, options.port ?? 0, options.wireGuardPort);
+    const { port, suits = () => true, wireGuardPort } = options;
+    const socket =
+      port === undefined ? await bindFree(address, suits, wireGuardPort) : await bind(address, port, wireGuardPort);
     try {
       return new UdpProxy(options, socket);
     } catch (error) {
@@ -235,4 +239,15 @@ const bind = (address: string, port: number, wireGuardPort: number): Promise<Soc
     socket.connect(wireGuardPort, address);
   });
   return promise;
+};
+
+/** The kernel proposes ports; where hardly one of its range suits, the last proposal has to do. */
+const PROPOSALS = 32;
+
+const bindFree = async (address: string, suits: (port: number) => boolean, wireGuardPort: number): Promise<Socket> => {
+  for (let proposal = 1; ; proposal++) {
+    const socket = await bind(address, 0, wireGuardPort);
+    if (proposal === PROPOSALS || suits(socket.address().port)) return socket;
+    socket.close();
+  }
 };

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { MESH_WIREGUARD_PORT } from '@unbounded/crds/names';
 import type { RelayIdentity, RelayState, RelayTallies, RelayUnit } from '@unbounded/keeper-protocol';
 import {
   exchangeWith,
@@ -23,6 +24,8 @@ const resolve: Resolve = async (name) => (await systemResolve(name)).slice(0, MO
 
 /** Of what is told of a relay that is away. */
 const MOST_PROBLEM = 300;
+/** Above are the ports of WireGuard interfaces, which cannot come up where a proxy has theirs. */
+const suits = (port: number): boolean => port < MESH_WIREGUARD_PORT;
 /** A port that is taken is asked for again a few times: its last owner may be ending. */
 const TRIES = 10;
 const AGAIN_MS = 100;
@@ -176,7 +179,7 @@ export class RelayProxies {
     const port = this.#ports.get(pairOf(own, peer));
     try {
       const proxy = await this.#bind(options, port);
-      if (port !== undefined && proxy.port !== port) logger.warn({ port }, 'proxy port is in use; using another');
+      if (port !== undefined && proxy.port !== port) logger.warn({ port }, 'proxy port cannot be had; using another');
       this.#ports.set(pairOf(own, peer), proxy.port);
       proxies.set(peer, { wireGuardPort, proxy });
       return true;
@@ -186,9 +189,9 @@ export class RelayProxies {
     }
   }
 
-  /** On the port that it had, if that can be had, else on any. */
+  /** On the port that it had, if that can be had, else on a free one. */
   async #bind(options: Parameters<typeof UdpProxy.open>[0], port: number | undefined): Promise<UdpProxy> {
-    for (let tries = 0; port !== undefined && tries < TRIES; tries++) {
+    for (let tries = 0; port !== undefined && suits(port) && tries < TRIES; tries++) {
       try {
         return await UdpProxy.open({ ...options, port });
       } catch (error) {
@@ -196,7 +199,7 @@ export class RelayProxies {
         await delay(AGAIN_MS);
       }
     }
-    return await UdpProxy.open(options);
+    return await UdpProxy.open({ ...options, suits });
   }
 
   #closeIdentity(own: string): void {

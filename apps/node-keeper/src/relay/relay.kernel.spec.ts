@@ -34,6 +34,7 @@ describe('the relay’s proxies', () => {
       ],
       relays: [{ name: 'relay', connected: true }],
     });
+    expect(a.portOf(keyA, keyB)).toBeLessThan(51_820); // above are those of WireGuard interfaces
   });
 
   test('tell what they carried, and what was lost', async () => {
