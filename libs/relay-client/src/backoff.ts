@@ -24,12 +24,6 @@ export const MOST_FAILURES = Math.ceil(Math.log2(LAST_MS / FIRST_MS)) + 1;
 /** No relay drains for longer; the timers of Node.js take 2^31 ms at most, and fire at once for more. */
 const LONGEST_DRAIN_MS = 10 * 60_000;
 
-/**
- * When to make the next connection while a relay drains: after half of the time that it leaves to all of it, so that its clients do not
- * come at one moment. After short sessions not before their delay: a relay that drains each connection at once gets no more of them
- * than one that ends them.
- */
-export const drainDelay = (withinMs: number, failures: number, random: () => number): number => {
-  const delay = (Math.min(withinMs, LONGEST_DRAIN_MS) / 2) * (1 + random());
-  return failures === 0 ? delay : Math.max(delay, reconnectDelay(failures, random));
-};
+/** When to leave a relay that drains: after half of the time that it gives to all of it, so that its clients do not go at one moment. */
+export const leaveDelay = (withinMs: number, random: () => number): number =>
+  (Math.min(withinMs, LONGEST_DRAIN_MS) / 2) * (1 + random());

@@ -1,7 +1,7 @@
 import { HEALTH, KEY_BYTES, MAX_PAYLOAD_BYTES } from '@unbounded/relay-protocol';
 import { type Logger, silentLogger } from '@unbounded/telemetry';
 
-import { drainDelay, MOST_FAILURES, MOST_REFUSALS, reconnectDelay, REFUSED_FAILURES, STABLE_MS } from './backoff.ts';
+import { leaveDelay, MOST_FAILURES, MOST_REFUSALS, reconnectDelay, REFUSED_FAILURES, STABLE_MS } from './backoff.ts';
 import { type Clock, systemClock, type Timer } from './clock.ts';
 import { type Dial, dialWith } from './dial.ts';
 import { type Endpoint, formatEndpoint } from './endpoint.ts';
@@ -93,6 +93,8 @@ export class RelayClient {
   #isClosed = false;
   #hasRival = false;
   #failures = 0;
+  /** Connections in a row that were asked to leave before they were stable. */
+  #drains = 0;
   /** Connections in a row that the relay refused in words. */
   #refusals = 0;
   #generation = 0;
@@ -309,11 +311,16 @@ export class RelayClient {
     if (session !== this.#current || this.#leave !== undefined || this.#isClosed) return;
     const { clock, random, logger } = this.#settings;
     logger.info({ relay: formatEndpoint(session.endpoint), withinMs }, 'relay is draining');
-    this.#failures = this.#isStable(session) ? 0 : this.#failures + 1;
-    this.#leave = clock.after(drainDelay(withinMs, this.#failures, random), () => {
+    this.#drains = this.#isStable(session) ? 0 : this.#drains + 1;
+    // A relay that drains each connection at once gets them no faster than one that ends them; peers go to other relays all the same.
+    const waitMs = this.#drains === 0 ? 0 : reconnectDelay(this.#drains, random);
+    const leaveMs = leaveDelay(withinMs, random);
+    this.#leave = clock.after(leaveMs, () => {
       this.#isLeaving = true;
-      if (this.#isRetired || this.#dialling !== undefined || this.#retry !== undefined) this.#changed();
-      else this.#dial();
+      const isFree = !this.#isRetired && this.#dialling === undefined && this.#retry === undefined;
+      if (isFree && waitMs <= leaveMs) return this.#dial();
+      if (isFree) this.#retry = clock.after(waitMs - leaveMs, () => this.#dial());
+      this.#changed();
     });
   }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 
-import { drainDelay, MOST_FAILURES, reconnectDelay, STABLE_MS } from './backoff.ts';
+import { leaveDelay, MOST_FAILURES, reconnectDelay, STABLE_MS } from './backoff.ts';
 import { dialWith } from './dial.ts';
 import { startDocumentedServer } from './test/documented-server.ts';
 import { startExtendedServer } from './test/extended-server.ts';
@@ -203,7 +203,9 @@ test('a relay that drains each connection at once gets them ever more slowly, an
     await until('the next one is used', () => a.client.state.phase === 'connected' && a.client.state.isProven);
     expect(server.connections).toHaveLength(round + 1);
     server.connections[round]!.say({ kind: 'drain', reconnectInMs: 0, tryForMs: 0 });
-    await until('it knows', () => a.client.state.failures === round + 1);
+    await until('it knows', () => clock.pending[0] === 0);
+    clock.pass(0);
+    expect(a.client.state.phase).toBe('leaving'); // its peers go to other relays, if there are any
     clock.pass(delay - 1);
     expect(a.client.state.generation).toBe(round + 1);
     clock.pass(1);
@@ -212,10 +214,29 @@ test('a relay that drains each connection at once gets them ever more slowly, an
   }
 });
 
+test('a drain that follows an outage is no further failure: it is left in its time', async () => {
+  await using server = await startExtendedServer();
+  const clock = new FakeClock();
+  let isAway = true;
+  const dial = dialWith();
+  const away = (endpoint: Parameters<typeof dial>[0]) => dial(isAway ? { ...endpoint, port: 1 } : endpoint);
+  using a = startClient(server.port, { identity: newKeys(), clock, random: () => 1, dial: away });
+  for (let failures = 1; failures <= 6; failures++) {
+    await until('it failed', () => a.client.state.failures === failures);
+    if (failures === 6) isAway = false;
+    clock.pass(reconnectDelay(failures, () => 1));
+  }
+  await until('it is back', () => a.client.state.isProven);
+  server.connections[0]!.say({ kind: 'drain', reconnectInMs: 2000, tryForMs: 10_000 });
+  await until('it knows', () => clock.pending[0] === 2000);
+  clock.pass(2000);
+  await until('the next one is used', () => server.connections.length === 2 && a.client.state.phase === 'connected');
+  expect(a.client.state.failures).toBe(6);
+});
+
 test('a relay that drains for years is left after ten minutes at most', () => {
-  expect(drainDelay(2 ** 32 - 1, 0, () => 1)).toBe(600_000);
-  expect(drainDelay(10_000, 0, () => 0)).toBe(5000);
-  expect(drainDelay(10_000, 1, () => 1)).toBe(10_000);
+  expect(leaveDelay(2 ** 32 - 1, () => 1)).toBe(600_000);
+  expect(leaveDelay(10_000, () => 0)).toBe(5000);
 });
 
 test('a relay that refuses the next connection while it drains is used until it ends', async () => {

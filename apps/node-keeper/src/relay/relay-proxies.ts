@@ -179,7 +179,7 @@ export class RelayProxies {
     const port = this.#ports.get(pairOf(own, peer));
     try {
       const proxy = await this.#bind(options, port);
-      if (port !== undefined && proxy.port !== port) logger.warn({ port }, 'proxy port cannot be had; using another');
+      if (port !== undefined && proxy.port !== port) logger.warn({ port }, 'proxy port is in use; using another');
       this.#ports.set(pairOf(own, peer), proxy.port);
       proxies.set(peer, { wireGuardPort, proxy });
       return true;
@@ -191,7 +191,7 @@ export class RelayProxies {
 
   /** On the port that it had, if that can be had, else on a free one. */
   async #bind(options: Parameters<typeof UdpProxy.open>[0], port: number | undefined): Promise<UdpProxy> {
-    for (let tries = 0; port !== undefined && suits(port) && tries < TRIES; tries++) {
+    for (let tries = 0; port !== undefined && tries < TRIES; tries++) {
       try {
         return await UdpProxy.open({ ...options, port });
       } catch (error) {

@@ -7,20 +7,21 @@ import type { Entry } from '../directory.ts';
  * presence, and neither drops nor reorders it; what waits is bounded by the number of keys.
  */
 export class PresenceUpdates {
-  readonly #changed = new Set<Entry>();
+  /** By the key's text: one that left and came back is another entry of the directory. */
+  readonly #changed = new Map<string, Entry>();
 
   add(entry: Entry): void {
-    this.#changed.add(entry);
+    this.#changed.set(entry.key.toString('latin1'), entry);
   }
 
   /** Frames for the keys that changed first, `MAX_KEYS_PER_FRAME` at most; undefined: none is left. */
   next(): Buffer | undefined {
-    const entries = [...this.#changed.values().take(MAX_KEYS_PER_FRAME)];
-    if (entries.length === 0) return undefined;
-    for (const entry of entries) this.#changed.delete(entry);
+    const some = [...this.#changed.entries().take(MAX_KEYS_PER_FRAME)];
+    if (some.length === 0) return undefined;
+    for (const [key] of some) this.#changed.delete(key);
+    const entries = some.map(([, entry]) => entry);
     const present = entries.filter(({ client }) => client !== undefined);
     const gone = entries.filter(({ client }) => client === undefined);
-    // A key that left and came back is two entries of the directory: what has gone comes first.
     const frames = [];
     if (gone.length > 0) frames.push(encodeGone(gone.map(({ key }) => key)));
     if (present.length > 0) frames.push(encodePresent(present.map(presenceOf)));

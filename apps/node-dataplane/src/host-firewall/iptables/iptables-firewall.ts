@@ -61,7 +61,7 @@ export const openIptablesFirewall = (
 
   const look = async (): Promise<Look> => {
     const before = schedule.asked();
-    const seen = await ensureOpenings(iptables, mode, former);
+    const seen = await ensureOpenings(iptables, mode, mode === 'Accept' ? former : undefined);
     last = seen;
     const isHeard = seen.tables.every(({ backend }) => backend === 'nft');
     const what = JSON.stringify(seen.tables);

@@ -109,6 +109,22 @@ test('our rule may stand anywhere before what refuses: nobody fights for a place
   expect(inserted(forward('DROP', DOCKER, 'DOCKER-USER -j DROP', OURS))).toEqual([1]);
 });
 
+test('what refuses packets for what they are comes to stand before our rule again, however it came behind it', () => {
+  const ufw = 'FORWARD -j DOCKER-USER';
+  for (const denial of [
+    'DOCKER-USER -s 10.0.0.9/32 -j DROP',
+    'DOCKER-USER -m conntrack --ctstate INVALID -j DROP',
+    'DOCKER-USER -p tcp -j TARPIT',
+  ]) {
+    expect(inserted(forward('DROP', OURS, 'FORWARD -i eth0 -j ACCEPT', ufw, denial))).toEqual([3]);
+    expect(inserted(forward('DROP', ufw, denial, OURS, 'FORWARD -i eth0 -j ACCEPT'))).toEqual([]);
+  }
+  expect(inserted(forward('DROP', OURS, 'FORWARD -s 10.0.0.9/32 -j REJECT', 'FORWARD -j LOG'))).toEqual([3]);
+  // While nothing refuses, a rule that is moved could be missed.
+  const reloading = forward('ACCEPT', OURS, 'FORWARD -s 10.0.0.9/32 -j REJECT');
+  expect(planOpenings(reloading, () => true).insertions).toEqual([{ chain: 'INPUT', position: 1 }]);
+});
+
 test('rules of ours that are two, changed or in the wrong place are replaced by one', () => {
   for (const of of [
     forward('DROP', OURS, OURS),

@@ -78,6 +78,22 @@ const refusesAll = (rule: FilterRule, { table, chain, isBase, seen }: Place): bo
   return table.get(target)?.rules.some((one) => refusesAll(one, next)) ?? false;
 };
 
+/** Targets after which a packet goes on, or is accepted. Of others only their programs know. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  ...['ACCEPT', 'RETURN', 'LOG', 'NFLOG', 'ULOG', 'AUDIT', 'TRACE'],
+  ...['MARK', 'CONNMARK', 'CLASSIFY', 'TCPMSS', 'SET', 'ACCOUNT', 'NOTRACK', 'CT'],
+]);
+
+/** Whether it may end some packet, also in a chain that it leads to. */
+const mayRefuse = (rule: FilterRule, table: FilterTable, seen: ReadonlySet<string> = new Set()): boolean => {
+  const target = targetOf(rule);
+  if (target === undefined || HARMLESS.has(target) || seen.has(target)) return false;
+  const next = table.get(target);
+  if (!next) return true;
+  const all = new Set([...seen, target]);
+  return next.rules.some((one) => mayRefuse(one, table, all));
+};
+
 /** A chain that refuses what nobody has accepted, and so what belongs to the overlay. */
 export interface Refusal {
   readonly chain: OpenedChain;
@@ -121,18 +137,23 @@ const describe = (chain: OpenedChain, rule: FilterRule | undefined): Refusal => 
   why: rule ? `rule "${rule.join(' ')}"` : 'policy DROP',
 });
 
-/** It stands once, behind the last network policy and before the refusal; where else does not matter. */
+/** It stands once, from the first place that will do to the last; where there does not matter. */
 const isInPlace = (rules: readonly FilterRule[], first: number, last: number): boolean => {
   const own = rules.flatMap((rule, index) => (isOurs(rule) ? [index] : []));
   return own.length === 1 && isOpening(rules[own[0]!]!) && own[0]! >= first && own[0]! <= last;
 };
 
-const openChain = (table: FilterTable, chain: OpenedChain, refused: number): Openings => {
+/**
+ * @param refused index of the first of others' rules that refuses what nobody has accepted
+ * @param isStrict our rule stands behind all that refuses packets for what they are
+ */
+const openChain = (table: FilterTable, chain: OpenedChain, refused: number, isStrict = true): Openings => {
   const [rules, others] = [rulesOf(table, chain), othersOf(table, chain)];
   const refusal = describe(chain, others[refused]);
   const behind = others.findLastIndex(isPolicy) + 1;
   const at = Math.max(behind, refused);
-  const stands = isInPlace(rules, behind, at);
+  const denied = others.slice(0, at).findLastIndex((rule) => mayRefuse(rule, table)) + 1;
+  const stands = isInPlace(rules, isStrict ? Math.max(behind, denied) : behind, at);
   return {
     refusals: [refusal],
     blocked: behind > refused ? [{ chain, why: `${refusal.why} stands before rules of a network policy` }] : [],
@@ -141,13 +162,16 @@ const openChain = (table: FilterTable, chain: OpenedChain, refused: number): Ope
   };
 };
 
-/** @param isFormer of a chain that refuses nothing: whether it did a moment ago, and is opened as if its policy did still */
+/**
+ * @param isFormer of a chain that refuses nothing: whether it did a moment ago, and is opened as if its policy did still; where our rule
+ *   stands is looked at when it refuses again
+ */
 export const planOpenings = (table: FilterTable, isFormer: (chain: OpenedChain) => boolean = () => false): Openings => {
   const chains = OPENED_CHAINS.map((chain): Openings => {
     const refused = refusedAt(table, chain);
     if (refused !== undefined) return openChain(table, chain, refused);
     if (table.has(chain) && isFormer(chain))
-      return { ...openChain(table, chain, othersOf(table, chain).length), refusals: [], blocked: [] };
+      return { ...openChain(table, chain, othersOf(table, chain).length, false), refusals: [], blocked: [] };
     return { refusals: [], blocked: [], removals: removalsOf(table, chain), insertions: [] };
   });
   return {
