@@ -17,7 +17,6 @@ import { createPods } from './pods.ts';
 const layout = layoutOf({ workers: 2, lan: true });
 const NODES = ['s1-g1', 's1-w1', 's1-w2', 's2-w1', 's2-w2'];
 const PODS = 50;
-const FIXED = '192.168.77.7';
 
 beforeAll(async () => {
   await down();
@@ -91,13 +90,16 @@ test(
 );
 
 test('a fixed address goes with its pod to another node', { timeout: 120_000 }, async () => {
-  const wish = JSON.stringify([{ network: 'lan', addresses: [FIXED] }]);
+  // Pools give random addresses.
+  const taken = new Set((await endpointsOf(layout)).flatMap(({ spec }) => spec.addresses));
+  const address = Array.from({ length: 200 }, (_, index) => `192.168.77.${index + 7}`).find((one) => !taken.has(one))!;
+  const wish = JSON.stringify([{ network: 'lan', addresses: [address] }]);
   const { pod } = await onLan(layout, 's1-w2');
   for (const node of ['s2-w1', 's1-w1']) {
     await createPods(layout, { name: 'fixed', node, networks: wish });
     await timeUntil('it runs', async () => (await running()) === 1, 60_000);
-    expect((await joined()).map(({ spec }) => [spec.node, spec.addresses[0]])).toEqual([[node, FIXED]]);
-    expect(tryInPod(pod, 'ping', '-c2', '-i0.2', '-W2', FIXED)).toBeDefined();
+    expect((await joined()).map(({ spec }) => [spec.node, spec.addresses[0]])).toEqual([[node, address]]);
+    expect(tryInPod(pod, 'ping', '-c2', '-i0.2', '-W2', address)).toBeDefined();
     await kubectl(layout, ['delete', 'pod', 'fixed', '--force', '--grace-period=0']);
   }
   await timeUntil('no endpoint of it', async () => (await joined()).length === 0, 60_000);
