@@ -108,7 +108,10 @@ export const up = async (
   startNameServer(layout);
   for (const feature of FEATURES) feature.start(layout);
   makeMountPoints();
-  for (const node of layout.nodes) startClusterNode(layout, node, asPods ? [imageFile] : undefined);
+  const startNodes = (): void => {
+    for (const node of layout.nodes) startClusterNode(layout, node, asPods ? [imageFile] : undefined);
+  };
+  if (!asPods) startNodes();
   await step('etcd, API server', () => startControlPlane(layout));
   markReady();
   if (asPods) await step('our chart', () => applyChart(layout, version, { chart: chartFolder }));
@@ -122,6 +125,8 @@ export const up = async (
     await kubectl(layout, ['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
     await applyManifests(layout, [yamlOf(siteObjects(layout)), dns(layout), probes(layout)].join('---\n'));
   });
+  // All pods of the chart start at once then: for half a minute the API server has no processor for anybody, and clients give up.
+  if (asPods) startNodes();
   await step('agents', () =>
     asPods ? waitForChart(layout, version) : startAgentsFrom(objectSource, layout, nodeAppsOf(layout)),
   );
