@@ -19,30 +19,21 @@ export interface FormerRefusals {
 }
 
 export const createFormerRefusals = (elapsed: () => number): FormerRefusals => {
-  /** By table and chain: when it was first seen to refuse nothing any more; undefined: it refuses. */
-  const endedMs = new Map<string, number | undefined>();
+  /** By table and chain: until when it counts; Infinity: it refuses now. */
+  const untilMs = new Map<string, number>();
   const keyOf = ({ family, backend }: FilterTableId, chain: string): string => `${family} ${backend} ${chain}`;
-  const leftMs = (ended: number): number => ended + KEPT_MS - elapsed();
-  const former = () => [...endedMs].filter((entry): entry is [string, number] => entry[1] !== undefined);
-  const forget = (): void => {
-    for (const [key, ended] of former()) if (leftMs(ended) <= 0) endedMs.delete(key);
-  };
+  const ends = (): number[] => [...untilMs.values()].filter((until) => until !== Infinity && until > elapsed());
   return {
     note(id, refusing) {
-      forget();
       const now = new Set(refusing.map((chain) => keyOf(id, chain)));
-      for (const [key, ended] of endedMs)
-        if (key.startsWith(keyOf(id, '')) && ended === undefined && !now.has(key)) endedMs.set(key, elapsed());
-      for (const key of now) endedMs.set(key, undefined);
+      for (const [key, until] of untilMs)
+        if (key.startsWith(keyOf(id, '')) && until === Infinity && !now.has(key)) untilMs.set(key, elapsed() + KEPT_MS);
+      for (const key of now) untilMs.set(key, Infinity);
     },
-    has(id, chain) {
-      forget();
-      return endedMs.has(keyOf(id, chain));
-    },
+    has: (id, chain) => (untilMs.get(keyOf(id, chain)) ?? -Infinity) > elapsed(),
     get isEmpty() {
-      forget();
-      return former().length === 0;
+      return ends().length === 0;
     },
-    nextMs: () => Math.min(...former().map(([, ended]) => Math.max(0, leftMs(ended)))),
+    nextMs: () => Math.min(...ends()) - elapsed(),
   };
 };

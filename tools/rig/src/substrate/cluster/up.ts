@@ -125,7 +125,7 @@ export const up = async (
     await kubectl(layout, ['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
     await applyManifests(layout, [yamlOf(siteObjects(layout)), dns(layout), probes(layout)].join('---\n'));
   });
-  // All pods of the chart start at once then: for half a minute the API server has no processor for anybody, and clients give up.
+  // All pods of the chart start at once then: beside that the objects took half a minute, and sometimes kubectl lost its connection.
   if (asPods) startNodes();
   await step('agents', () =>
     asPods ? waitForChart(layout, version) : startAgentsFrom(objectSource, layout, nodeAppsOf(layout)),
