@@ -18,10 +18,11 @@ type lossSpan struct {
 }
 
 type flowReport struct {
-	Sent             int        `json:"sent"`
-	Received         int        `json:"received"`
-	Lost             int        `json:"lost"`
-	SendErrors       int64      `json:"sendErrors"`
+	Sent       int   `json:"sent"`
+	Received   int   `json:"received"`
+	Lost       int   `json:"lost"`
+	SendErrors int64 `json:"sendErrors"`
+	// The longest time in which an answer was due and none came.
 	LargestGapMillis int64      `json:"largestGapMillis"`
 	Losses           []lossSpan `json:"losses"`
 }
@@ -85,10 +86,9 @@ func flow(args []string) error {
 		return err
 	}
 	total := rate * seconds
-	arrived := make([]atomic.Bool, total)
-	var gap atomic.Int64
+	answers := newAnswers(total)
 	done := make(chan struct{})
-	go receive(connection, arrived, &gap, done)
+	go answers.receive(connection, done)
 	ended := make(chan struct{})
 	if untilEOF {
 		go func() {
@@ -99,7 +99,6 @@ func flow(args []string) error {
 
 	var sendErrors int64
 	plan := schedule{interval: time.Second / time.Duration(rate)}
-	start := time.Now()
 	data := payload(datagramSize)
 	sent := 0
 	for number := range total {
@@ -107,12 +106,13 @@ func flow(args []string) error {
 			break
 		}
 		sent++
-		if wait := time.Until(start.Add(plan.due(number))); wait > 0 {
+		if wait := time.Until(answers.start.Add(plan.due(number))); wait > 0 {
 			time.Sleep(wait)
 		} else if -wait > mostBehind {
 			plan.fellBehind(number, -wait)
 		}
 		binary.BigEndian.PutUint32(data, uint32(number))
+		answers.sentAt[number].Store(int64(time.Since(answers.start)))
 		if _, err := connection.Write(data); err != nil {
 			sendErrors++ // counted as lost too: no answer will come
 		}
@@ -120,7 +120,7 @@ func flow(args []string) error {
 	time.Sleep(lastAnswers)
 	_ = connection.SetReadDeadline(time.Now())
 	<-done
-	return printJSON(summarize(arrived[:sent], plan, sendErrors, gap.Load()))
+	return printJSON(summarize(answers.arrived[:sent], plan, sendErrors, answers.gap.Load()))
 }
 
 func isClosed(channel chan struct{}) bool {
@@ -132,10 +132,23 @@ func isClosed(channel chan struct{}) bool {
 	}
 }
 
-func receive(connection net.Conn, arrived []atomic.Bool, gap *atomic.Int64, done chan struct{}) {
+// answers is what came back of a flow's datagrams, by their numbers.
+type answers struct {
+	start   time.Time
+	sentAt  []atomic.Int64 // nanoseconds after start
+	arrived []atomic.Bool
+	gap     atomic.Int64 // milliseconds
+}
+
+func newAnswers(total int) *answers {
+	return &answers{start: time.Now(), sentAt: make([]atomic.Int64, total), arrived: make([]atomic.Bool, total)}
+}
+
+func (a *answers) receive(connection net.Conn, done chan struct{}) {
 	defer close(done)
 	buffer := make([]byte, 2048)
-	last := time.Now()
+	var last time.Duration
+	highest := -1
 	for {
 		n, err := connection.Read(buffer)
 		if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
@@ -144,15 +157,25 @@ func receive(connection net.Conn, arrived []atomic.Bool, gap *atomic.Int64, done
 		if err != nil || n != datagramSize {
 			continue
 		}
-		now := time.Now()
-		if number := binary.BigEndian.Uint32(buffer); int(number) < len(arrived) {
-			arrived[number].Store(true)
-		}
-		if pause := now.Sub(last).Milliseconds(); pause > gap.Load() {
-			gap.Store(pause)
+		now := time.Since(a.start)
+		if pause := (now - a.dueSince(highest+1, last)).Milliseconds(); pause > a.gap.Load() {
+			a.gap.Store(pause)
 		}
 		last = now
+		if number := int(binary.BigEndian.Uint32(buffer)); number < len(a.arrived) {
+			a.arrived[number].Store(true)
+			highest = max(highest, number)
+		}
 	}
+}
+
+// dueSince is since when an answer was due at the last one: at once, if the next datagram was on its way then, or since
+// that was sent. A sender that had to wait for a processor sends nothing, which is no gap of the network.
+func (a *answers) dueSince(next int, last time.Duration) time.Duration {
+	if next >= len(a.sentAt) {
+		return last
+	}
+	return max(last, time.Duration(a.sentAt[next].Load()))
 }
 
 func summarize(arrived []atomic.Bool, plan schedule, sendErrors, gap int64) flowReport {
