@@ -45,6 +45,12 @@ interface Dialled {
   replica: Replica | undefined;
 }
 
+/** A link that another replica dialled, and the keys that it announced there. */
+interface Inbound {
+  replica: Replica | undefined;
+  readonly entries: Set<Entry>;
+}
+
 /**
  * The links of a relay with its other replicas, so that a client of one reaches those of all. Every replica dials every
  * other: over the link that it dialled it says who is registered with it and sends packets, over those dialled by others it
@@ -56,7 +62,7 @@ export class Links {
   readonly #options: LinksOptions;
   readonly #replicas = new Map<string, Replica>();
   readonly #dialled = new Map<string, Dialled>();
-  readonly #inbound = new Map<Link, Replica | undefined>();
+  readonly #inbound = new Map<Link, Inbound>();
   readonly #dialling = new Set<string>();
   /** Which replica answers at an address. */
   readonly #known = new Map<string, string>();
@@ -158,54 +164,62 @@ export class Links {
   #accept(socket: TLSSocket): void {
     if (this.#inbound.size >= MOST_INBOUND) return void socket.destroy();
     this.#letIn(socket);
+    const inbound: Inbound = { replica: undefined, entries: new Set() };
     const link: Link = new Link(this.#context, socket, {
-      onMessage: (message) => this.#onInbound(link, message),
-      onClosed: () => {
-        const replica = this.#inbound.get(link);
-        this.#inbound.delete(link);
-        if (replica !== undefined) this.#forgetClients(replica);
-      },
+      onMessage: (message) => this.#onInbound(link, inbound, message),
+      onClosed: () => this.#onInboundClosed(link, inbound),
     });
-    this.#inbound.set(link, undefined);
+    this.#inbound.set(link, inbound);
   }
 
-  #onInbound(link: Link, message: LinkMessage): void {
-    const replica = this.#inbound.get(link);
-    if (message.kind === 'identity') {
-      if (replica !== undefined) return;
-      const named = this.#replica(message.id);
-      // First, or the replica would be forgotten with the last link by which it is heard.
-      this.#inbound.set(link, named);
-      // It has dialled anew before its old link was seen to have ended.
-      for (const [other, its] of this.#inbound) if (its === named && other !== link) other.end();
-    } else if (replica === undefined) link.end();
-    else if (message.kind === 'present') for (const peer of message.peers) this.#addClient(replica, peer);
-    else if (message.kind === 'gone') for (const key of message.keys) this.#removeClient(replica, key);
+  #onInbound(link: Link, inbound: Inbound, message: LinkMessage): void {
+    const { replica } = inbound;
+    if (message.kind === 'identity') inbound.replica ??= this.#replica(message.id);
+    else if (replica === undefined) link.end();
+    else if (message.kind === 'present' || message.kind === 'gone') {
+      if (message.kind === 'present') for (const peer of message.peers) this.#addClient(inbound, replica, peer);
+      else for (const key of message.keys) this.#removeClient(inbound, replica, key);
+      this.#endFormer(link, replica);
+    }
   }
 
-  #addClient(replica: Replica, { key, proven }: Presence): void {
+  /**
+   * A replica announces over one link: the one that it chose of those that it dialled at once, by several addresses, or
+   * a new one, whose predecessor was not seen to have ended. A link that it only dialled ends none: it may end that itself.
+   */
+  #endFormer(link: Link, replica: Replica): void {
+    for (const [other, inbound] of this.#inbound) if (inbound.replica === replica && other !== link) other.end();
+  }
+
+  #addClient({ entries }: Inbound, replica: Replica, { key, proven }: Presence): void {
     const { directory } = this.#context;
     const entry = directory.findOrAdd(viewOf(key), 0);
-    replica.entries.add(entry);
+    entries.add(entry);
     const outranked: Client | undefined = directory.addReplica(entry, replica, proven);
     outranked?.outrank();
   }
 
-  #removeClient(replica: Replica, key: Uint8Array): void {
+  #removeClient({ entries }: Inbound, replica: Replica, key: Uint8Array): void {
     const entry = this.#context.directory.find(viewOf(key), 0);
     if (entry === undefined) return;
-    replica.entries.delete(entry);
+    entries.delete(entry);
     this.#context.directory.removeReplica(entry, replica);
   }
 
-  #forgetClients(replica: Replica): void {
-    for (const entry of replica.entries) this.#context.directory.removeReplica(entry, replica);
-    replica.entries.clear();
+  #onInboundClosed(link: Link, { replica, entries }: Inbound): void {
+    this.#inbound.delete(link);
+    if (replica === undefined) return;
+    const others = this.#inbound
+      .values()
+      .filter((inbound) => inbound.replica === replica)
+      .toArray();
+    for (const entry of entries)
+      if (!others.some((inbound) => inbound.entries.has(entry))) this.#context.directory.removeReplica(entry, replica);
     this.#forgetReplica(replica);
   }
 
   #forgetReplica(replica: Replica): void {
-    const isHeard = this.#inbound.values().some((other) => other === replica);
+    const isHeard = this.#inbound.values().some((inbound) => inbound.replica === replica);
     if (!isHeard && !replica.isReachable) this.#replicas.delete(replica.id);
   }
 

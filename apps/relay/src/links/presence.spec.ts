@@ -34,7 +34,7 @@ const keyOf = (index: number): DataView => {
 const clientOf = (isProven: boolean): Client => ({ isProven }) as Client;
 
 /** A relay's directory and links, without its clients. */
-const startReplica = async (peers: readonly HostAndPort[]) => {
+const startReplica = async (peers: readonly HostAndPort[], host = '127.0.0.1') => {
   const memory = new Memory(64 * 1024 * 1024);
   const slab = new ReadSlab();
   const [round, tallies] = [new Round(slab, memory), newTallies()];
@@ -45,7 +45,7 @@ const startReplica = async (peers: readonly HostAndPort[]) => {
   };
   const id = newRelayId();
   const context = { id, slab, partials: new BlockPool(), round, directory, tallies, outboxes };
-  const options = { listen: { host: '127.0.0.1', port: 0 }, peers, secret: () => secret, everyMs: 20 };
+  const options = { listen: { host, port: 0 }, peers, secret: () => secret, everyMs: 20 };
   const links = new Links(context, memory, { ...options, logger: silentLogger });
   await links.start();
   return { id, directory, links, tallies, [Symbol.dispose]: () => links.stop() };
@@ -130,6 +130,26 @@ test('a replica that dials anew while its old link has not ended is reached once
   await until('it is linked', () => here.links.reachable === 1);
   expect(here.directory.find(keyOf(1), 0)?.replica?.isReachable).toBe(true);
   anew.destroy();
+});
+
+test('replicas that have several addresses each, dialled at once, keep the link that came up first', async () => {
+  const places: HostAndPort[] = [];
+  using here = await startReplica(places, '0.0.0.0');
+  using there = await startReplica(places, '0.0.0.0');
+  claim(there, 0, clientOf(true));
+  for (const host of ['127.0.0.1', '127.0.0.2', '127.0.0.3'])
+    places.push(...[here, there].map(({ links }) => ({ host, port: links.port })));
+  await until('they are linked', () => here.links.reachable === 1 && there.links.reachable === 1);
+  await until('its key is known', () => known(here)[0] === true);
+  const outboxNow = () => here.directory.find(keyOf(0), 0)?.replica?.outbox;
+  const outbox = outboxNow();
+  expect(outbox).toBeDefined();
+  for (let look = 0; look < 20; look++) {
+    await delay(10);
+    // The same link, and presence with it.
+    expect(outboxNow() === outbox).toBe(true);
+    expect(there.links.reachable).toBe(1);
+  }
 });
 
 test('a key that left and came back before its presence was sent is present', () => {

@@ -8,7 +8,6 @@ import {
   writeForwardHead,
 } from '@unbounded/relay-protocol';
 
-import type { Entry } from '../directory.ts';
 import { type Memory, READ_BYTES } from '../memory.ts';
 import type { Outbox } from '../outbox.ts';
 import type { Gatherer, Round, RoundSender } from '../round.ts';
@@ -23,8 +22,6 @@ export interface Departure {
 /** Another replica of this relay: what is registered there (it says so by its link to us), and our link to it. */
 export class Replica implements Gatherer {
   readonly id: string;
-  /** Keys that are registered there. */
-  readonly entries = new Set<Entry>();
   /** Of our own link to it, while that is up. */
   outbox: Outbox | undefined;
   readonly #memory: Memory;
