@@ -28,19 +28,26 @@ const versionOf = (file: string): string => {
 };
 
 /**
- * The keys of a file, read again when it changes. A file that is missing or cannot be read changes nothing: before the
- * first reading nobody is on the list, afterwards everybody who was.
+ * The keys of a file, read again when it changed and was the same at two looks: one that is written in place is empty, or
+ * ends in the middle, for a moment, which would disconnect everybody that it does not list yet. A file that is missing or
+ * cannot be read changes nothing: before the first reading nobody is on the list, afterwards everybody who was.
  */
 export const followAllowedKeys = (file: string, logger: Logger): AllowedKeys => {
   let keys: ReadonlySet<string> | undefined;
   let version: string | undefined;
+  let lastSeen: string | undefined;
   let problem: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   const look = (): boolean => {
     try {
       const current = versionOf(file);
       if (current === version && problem === undefined) return false;
+      const isStill = keys === undefined || current === lastSeen;
+      lastSeen = current;
+      if (!isStill) return false;
       const next = parseAllowedKeys(readFileSync(file, 'utf8'));
+      lastSeen = versionOf(file);
+      if (lastSeen !== current) return false;
       version = current;
       problem = undefined;
       const isSame = keys !== undefined && keys.size === next.size && keys.isSubsetOf(next);
