@@ -23,6 +23,14 @@ func TestOfAListOfPeersOnlyAddressesCountAndNoMoreThanTheMost(t *testing.T) {
 	}
 }
 
+func TestAPortIsNoneOfAWireGuardInterface(t *testing.T) {
+	for range 200 {
+		if port, err := freePort(); err != nil || port >= firstWireGuardPort {
+			t.Fatalf("port %d: %v", port, err)
+		}
+	}
+}
+
 func TestAPortIsKeptAndOneThatCannotBeIsChosenAnew(t *testing.T) {
 	dir := t.TempDir()
 	first, err := keptPort(dir)

@@ -24,7 +24,24 @@ func keptPort(dir string) (uint16, error) {
 	return port, writeWhole(file, strconv.Itoa(int(port)))
 }
 
+const (
+	// From here on nodes and gateways have the ports of their WireGuard interfaces, which are in this network namespace, and
+	// which cannot come up while somebody else has theirs.
+	firstWireGuardPort = 51820
+	// The kernel proposes ports; where hardly one of its range suits, the last proposal has to do.
+	proposals = 32
+)
+
 func freePort() (uint16, error) {
+	for proposal := 1; ; proposal++ {
+		port, err := proposePort()
+		if err != nil || port < firstWireGuardPort || proposal == proposals {
+			return port, err
+		}
+	}
+}
+
+func proposePort() (uint16, error) {
 	socket, err := net.ListenUDP("udp", nil)
 	if err != nil {
 		return 0, err
