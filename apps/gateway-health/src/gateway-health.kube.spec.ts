@@ -5,6 +5,7 @@ import {
   gatewayPoolNodeKind,
   gatewayPoolPeeringKind,
   labels,
+  nodeConditions,
   meshKind,
   PROTECTION_FINALIZER,
   siteGatewayPoolAssignmentKind,
@@ -203,6 +204,41 @@ test('a node that two pools select is in the one whose name sorts first', async 
     (await until('object', async () => (await poolNodes().get('gw')).spec.gatewayPool === 'p' && poolNodes().get('gw')))
       .metadata.labels?.[labels.gatewayPool],
   ).toBe('p');
+});
+
+test('a gateway that leaves its Site without another one leaves it in its object, too; labels of others stay', async () => {
+  await sites().create(siteObject('a'));
+  await pools().create(poolObject('p'));
+  await gateway('gw', { internalIPs: ['10.1.0.1'] });
+  start();
+  await until('in the Site', async () => (await poolNodes().get('gw')).spec.site === 'a');
+  await poolNodes().mergePatch('gw', { metadata: { labels: { 'example.com/rack': '7' } } });
+  await sites().mergePatch('a', { spec: { nodeCidrs: ['10.99.0.0/16'] } });
+  const left = await until('in none', async () => {
+    const object = await poolNodes().get('gw');
+    return object.spec.site === undefined && object;
+  });
+  expect(left.metadata.labels).toEqual({
+    [labels.gatewayPool]: 'p',
+    [labels.node]: 'gw',
+    'example.com/rack': '7',
+  });
+});
+
+test('what a kubelet writes as the reason why it does not forward holds up nobody else of its pool', async () => {
+  await pools().create(poolObject('p'));
+  await gateway('gw');
+  start();
+  await until('a gateway', async () => (await members('p')).includes('gw'));
+  const condition = { type: nodeConditions.forwarding, status: 'False', reason: 'x'.repeat(40_000) };
+  await nodes().mergePatch('gw', { status: { conditions: [condition] } }, { subresource: 'status' });
+  await gateway('next');
+  await until('the next one', async () => (await members('p')).includes('next'));
+  const said = await until('it is said', async () => {
+    const current = await poolCondition('p', 'GatewaysForwarding');
+    return current?.status === 'False' && current;
+  });
+  expect(said.message).toBe('1 of 2 gateways do not forward: gw (unknown reason)');
 });
 
 test('ports are unique over pools and survive a restart; a lost one is given again', async () => {

@@ -5,6 +5,7 @@ import {
   type GatewayPool,
   type GatewayPoolNode,
   type GatewayPoolPeering,
+  labels,
   PROTECTION_FINALIZER,
   sameJson,
   type SiteGatewayPoolAssignment,
@@ -20,6 +21,10 @@ import {
 
 import type { PoolPlan, RoleChange } from './gateways.plan.ts';
 import type { PoolCondition } from './pool-conditions.plan.ts';
+
+/** What a merge patch has to say of them: one that is absent would keep what it was (RFC 7396). Labels of others are theirs. */
+const ownLabels = (given: Readonly<Record<string, string>> = {}): Record<string, string | null> =>
+  Object.fromEntries([labels.gatewayPool, labels.node, labels.site].map((name) => [name, given[name] ?? null]));
 
 const FIELD_MANAGER = 'unbounded-gateway-health';
 const PARALLEL_WRITES = 8;
@@ -102,9 +107,9 @@ export const createGatewayWrites = ({ clients, recorder, writes, signal }: Gatew
     const existing = new Map(observed.map((object) => [object.metadata.name, object]));
     const wanted = new Set(desired.map(({ metadata }) => metadata.name));
     const show = ({ metadata, spec }: GatewayPoolNode) => ({
-      labels: metadata.labels,
+      labels: ownLabels(metadata.labels),
       owners: metadata.ownerReferences,
-      spec,
+      spec: { ...spec, site: spec.site ?? null },
     });
     const attempt = (object: GatewayPoolNode, write: () => Promise<unknown>) =>
       writes.attempt(object, 'the object', write);
@@ -112,12 +117,12 @@ export const createGatewayWrites = ({ clients, recorder, writes, signal }: Gatew
       const old = existing.get(object.metadata.name);
       if (!old) await attempt(object, () => clients.poolNodes.create(object, { signal }));
       else if (!sameJson(show(old), show(object))) {
-        const { labels, ownerReferences } = object.metadata;
-        const patch = {
-          metadata: { resourceVersion: old.metadata.resourceVersion, labels, ownerReferences },
-          spec: object.spec,
-        };
-        await attempt(object, () => clients.poolNodes.mergePatch(object.metadata.name, patch, { signal }));
+        const { owners, spec, ...shown } = show(object);
+        const { resourceVersion } = old.metadata;
+        const patch = { metadata: { resourceVersion, ...shown, ownerReferences: owners }, spec };
+        await attempt(object, () =>
+          clients.poolNodes.mergePatch(object.metadata.name, patch, { signal }).catch(ignoreGone),
+        );
       }
     });
     const gone = observed.filter(({ metadata }) => !wanted.has(metadata.name));

@@ -4,6 +4,7 @@ import {
   type GatewayPoolNode,
   type GatewayPoolPeering,
   type Mesh,
+  forwardingReasons,
   nodeConditions,
   type Site,
   type SiteGatewayPoolAssignment,
@@ -63,10 +64,14 @@ const toGatewayNode = (node: Node): GatewayNode => ({
   isTainted: node.spec?.taints?.some(isGatewayTaint) ?? false,
 });
 
-/** As the node's agent says of itself: its reason, since the whole text is its own condition's. */
+/**
+ * As the node's agent says of itself: its reason, since the whole text is its own condition's. It stands in the status of
+ * the whole pool, which has bounds: no text of the node's choice does.
+ */
 const whyNotForwarding = ({ status }: Node): string | undefined => {
   const said = status?.conditions?.find(({ type }) => type === nodeConditions.forwarding);
-  return said?.status === 'False' ? said.reason : undefined;
+  if (said?.status !== 'False') return undefined;
+  return forwardingReasons.find((reason) => reason === said.reason) ?? 'unknown reason';
 };
 
 const notForwarding = (nodes: readonly Node[]): NotForwarding =>

@@ -81,6 +81,9 @@ export const nodeConditions = {
   forwarding: 'UnboundedForwarding',
 } as const;
 
+/** Why a node does not forward: the reasons of that condition. A kubelet can write any other one on its own Node. */
+export const forwardingReasons = ['HostFirewallBlocks', 'NotForwarding'] as const;
+
 /** Types of conditions of a Pod; as readiness gates they keep a pod from being Ready. Written by tailnet-registrar. */
 export const podConditions = {
   /** Whether its device is in the tailnet, with addresses. */
