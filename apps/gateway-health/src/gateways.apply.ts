@@ -22,12 +22,19 @@ import {
 import type { PoolPlan, RoleChange } from './gateways.plan.ts';
 import type { PoolCondition } from './pool-conditions.plan.ts';
 
-/** What a merge patch has to say of them: one that is absent would keep what it was (RFC 7396). Labels of others are theirs. */
-const ownLabels = (given: Readonly<Record<string, string>> = {}): Record<string, string | null> =>
-  Object.fromEntries([labels.gatewayPool, labels.node, labels.site].map((name) => [name, given[name] ?? null]));
-
 const FIELD_MANAGER = 'unbounded-gateway-health';
 const PARALLEL_WRITES = 8;
+
+/** What is ours of the object, as a merge patch: what is absent is null there, or it would stay as it was (RFC 7396). */
+const oursOf = ({ metadata, spec }: GatewayPoolNode) => ({
+  metadata: {
+    labels: Object.fromEntries(
+      [labels.gatewayPool, labels.node, labels.site].map((name) => [name, metadata.labels?.[name] ?? null]),
+    ),
+    ownerReferences: metadata.ownerReferences,
+  },
+  spec: { ...spec, site: spec.site ?? null },
+});
 
 export interface GatewayClients {
   readonly nodes: ResourceClient<Node>;
@@ -106,20 +113,14 @@ export const createGatewayWrites = ({ clients, recorder, writes, signal }: Gatew
   poolNodes: async (observed: readonly GatewayPoolNode[], desired: readonly GatewayPoolNode[]): Promise<void> => {
     const existing = new Map(observed.map((object) => [object.metadata.name, object]));
     const wanted = new Set(desired.map(({ metadata }) => metadata.name));
-    const show = ({ metadata, spec }: GatewayPoolNode) => ({
-      labels: ownLabels(metadata.labels),
-      owners: metadata.ownerReferences,
-      spec: { ...spec, site: spec.site ?? null },
-    });
     const attempt = (object: GatewayPoolNode, write: () => Promise<unknown>) =>
       writes.attempt(object, 'the object', write);
     await inParallel(desired, PARALLEL_WRITES, async (object) => {
       const old = existing.get(object.metadata.name);
       if (!old) await attempt(object, () => clients.poolNodes.create(object, { signal }));
-      else if (!sameJson(show(old), show(object))) {
-        const { owners, spec, ...shown } = show(object);
-        const { resourceVersion } = old.metadata;
-        const patch = { metadata: { resourceVersion, ...shown, ownerReferences: owners }, spec };
+      else if (!sameJson(oursOf(old), oursOf(object))) {
+        const { metadata, spec } = oursOf(object);
+        const patch = { metadata: { resourceVersion: old.metadata.resourceVersion, ...metadata }, spec };
         await attempt(object, () =>
           clients.poolNodes.mergePatch(object.metadata.name, patch, { signal }).catch(ignoreGone),
         );

@@ -1,10 +1,10 @@
 import { inParallel, type Informer, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
 import {
+  forwardingReasons,
   type GatewayPool,
   type GatewayPoolNode,
   type GatewayPoolPeering,
   type Mesh,
-  forwardingReasons,
   nodeConditions,
   type Site,
   type SiteGatewayPoolAssignment,

@@ -83,6 +83,7 @@ export const nodeConditions = {
 
 /** Why a node does not forward: the reasons of that condition. A kubelet can write any other one on its own Node. */
 export const forwardingReasons = ['HostFirewallBlocks', 'NotForwarding'] as const;
+export type ForwardingReason = (typeof forwardingReasons)[number];
 
 /** Types of conditions of a Pod; as readiness gates they keep a pod from being Ready. Written by tailnet-registrar. */
 export const podConditions = {

@@ -26,7 +26,7 @@ func keptPort(dir string) (uint16, error) {
 
 const (
 	// From here on nodes and gateways have the ports of their WireGuard interfaces, which are in this network namespace, and
-	// which cannot come up while somebody else has theirs.
+	// which cannot come up while somebody else has theirs (MESH_WIREGUARD_PORT of libs/crds).
 	firstWireGuardPort = 51820
 	// The kernel proposes ports; where hardly one of its range suits, the last proposal has to do.
 	proposals = 32

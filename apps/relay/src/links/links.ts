@@ -188,7 +188,12 @@ export class Links {
    * a new one, whose predecessor was not seen to have ended. A link that it only dialled ends none: it may end that itself.
    */
   #endFormer(link: Link, replica: Replica): void {
-    for (const [other, inbound] of this.#inbound) if (inbound.replica === replica && other !== link) other.end();
+    for (const [other] of this.#linksOf(replica)) if (other !== link) other.end();
+  }
+
+  /** Those by which it is heard. */
+  #linksOf(replica: Replica): IteratorObject<[Link, Inbound]> {
+    return this.#inbound.entries().filter(([, inbound]) => inbound.replica === replica);
   }
 
   #addClient({ entries }: Inbound, replica: Replica, { key, proven }: Presence): void {
@@ -209,17 +214,15 @@ export class Links {
   #onInboundClosed(link: Link, { replica, entries }: Inbound): void {
     this.#inbound.delete(link);
     if (replica === undefined) return;
-    const others = this.#inbound
-      .values()
-      .filter((inbound) => inbound.replica === replica)
-      .toArray();
+    const others = this.#linksOf(replica).toArray();
     for (const entry of entries)
-      if (!others.some((inbound) => inbound.entries.has(entry))) this.#context.directory.removeReplica(entry, replica);
+      if (!others.some(([, inbound]) => inbound.entries.has(entry)))
+        this.#context.directory.removeReplica(entry, replica);
     this.#forgetReplica(replica);
   }
 
   #forgetReplica(replica: Replica): void {
-    const isHeard = this.#inbound.values().some((inbound) => inbound.replica === replica);
+    const isHeard = this.#linksOf(replica).some(() => true);
     if (!isHeard && !replica.isReachable) this.#replicas.delete(replica.id);
   }
 

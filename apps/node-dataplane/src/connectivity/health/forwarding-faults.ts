@@ -1,3 +1,4 @@
+import type { ForwardingReason } from '@unbounded/crds';
 import type { TracedDrop } from '@unbounded/nftables';
 import type { Problem } from '@unbounded/topology';
 import { DEVICES } from '../../data-path/devices.ts';
@@ -81,8 +82,16 @@ const commandFor = ({ family, table, chain }: Blocker, devices: readonly string[
   return `nft 'insert rule ${family} ${table} ${chain} iifname ${set(from)} oifname ${set(to)} accept'`;
 };
 
+/** Its reason stands in the condition of the Node, which gateway-health reads. */
+export interface ForwardingProblem extends Problem {
+  readonly reason: ForwardingReason;
+}
+
 /** In words, with what an operator can do. */
-export const faultProblems = (fault: ForwardingFault, { blocker, isTraced, devices }: TraceResult): Problem[] => {
+export const faultProblems = (
+  fault: ForwardingFault,
+  { blocker, isTraced, devices }: TraceResult,
+): ForwardingProblem[] => {
   const effect = effectOf(fault);
   if (blocker) {
     const message = `${ruleText(blocker)} drops packets of the overlay: ${effect}; ${remedyFor(blocker, devices)}`;

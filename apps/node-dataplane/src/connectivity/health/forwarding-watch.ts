@@ -10,7 +10,13 @@ import { ownEchoAddresses } from '../../data-path/echo-addresses.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import type { NodeCondition, NodeEvent } from '../../section.port.ts';
 import { UDP } from '../../kernel/protocol-numbers.ts';
-import { type Blocker, faultProblems, type ForwardingFault, forwardingFault } from './forwarding-faults.ts';
+import {
+  type Blocker,
+  faultProblems,
+  type ForwardingFault,
+  forwardingFault,
+  type ForwardingProblem,
+} from './forwarding-faults.ts';
 import type { PeerReport } from './messages.ts';
 
 /**
@@ -30,7 +36,7 @@ interface Forwarding {
   readonly condition: NodeCondition | undefined;
 }
 
-const told = (problems: readonly Problem[], peers: readonly PeerReport[]): Forwarding => {
+const told = (problems: readonly ForwardingProblem[], peers: readonly PeerReport[]): Forwarding => {
   const [problem] = problems;
   if (problem) return { problems, condition: { type: nodeConditions.forwarding, status: 'False', ...problem } };
   const message = 'its echoes come back, and no peer misses its own through this node';
