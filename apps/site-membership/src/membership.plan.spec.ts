@@ -153,6 +153,15 @@ test('slices of a site that no longer exists are removed', () => {
   });
 });
 
+test('slices have no owner, so that a foreground deletion of their site leaves them; those of earlier versions lose theirs', () => {
+  const [own] = planSlices(site('a'), many(2), []);
+  expect(own!.metadata).toEqual({ name: 'a-0' });
+  const ownerReferences = [{ apiVersion, kind: 'Site', name: 'a', uid: 'uid-a', controller: true }];
+  const former = { ...own!, metadata: { name: 'a-0', resourceVersion: '7', ownerReferences } };
+  const { update } = diffSlices([former], [own!]);
+  expect(update.map(({ metadata }) => metadata)).toEqual([{ name: 'a-0', resourceVersion: '7' }]);
+});
+
 test('a slice changed by hand is put right, with the version that was seen', () => {
   const [desired] = planSlices(site('a'), many(2), []);
   const touched = { ...desired!, metadata: { ...desired!.metadata, resourceVersion: '9' }, nodeCount: 7 };

@@ -1,4 +1,4 @@
-import { cutTexts, type NewCondition, type Node, NODE_CONDITION_BOUNDS } from '@unbounded/kube';
+import type { NewCondition, Node } from '@unbounded/kube';
 import { listed } from '@unbounded/membership';
 
 import type { NodeFinding } from './membership.plan.ts';
@@ -36,7 +36,7 @@ export const planNodeConditions = (
   const byNode = new Map(findings.map((finding) => [finding.node, finding]));
   return nodes.flatMap((node) => {
     const finding = byNode.get(node.metadata.name);
-    if (finding) return [{ node, condition: cutTexts(conditionOf(finding), NODE_CONDITION_BOUNDS) }];
+    if (finding) return [{ node, condition: conditionOf(finding) }];
     const hadOne = node.status?.conditions?.some(({ type }) => type === NODE_CONDITION) ?? false;
     return hadOne ? [{ node, condition: accepted }] : [];
   });

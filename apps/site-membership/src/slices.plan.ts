@@ -35,7 +35,8 @@ const placesIn = (site: string, slices: readonly SiteNodeSlice[]): ReadonlyMap<s
 
 /**
  * The slices of a Site, 500 nodes to a slice at most, those of one by name. A node stays in its slice: a node that comes or goes changes one
- * slice, and none is missing from all while several are written. No nodes, no slice.
+ * slice, and none is missing from all while several are written. No nodes, no slice. No owner: the garbage collector would delete all slices
+ * of a Site whose deletion is foreground (`--cascade=foreground`) while its finalizer holds it for its nodes, and with them who had what first.
  * @param observed those that there are
  */
 export const planSlices = (
@@ -54,19 +55,7 @@ export const planSlices = (
       return {
         apiVersion: GROUP_VERSION,
         kind: 'SiteNodeSlice',
-        metadata: {
-          name: sliceName(metadata.name, index),
-          ownerReferences: [
-            {
-              apiVersion: GROUP_VERSION,
-              kind: 'Site',
-              name: metadata.name,
-              uid: metadata.uid ?? '',
-              controller: true,
-              blockOwnerDeletion: true,
-            },
-          ],
-        },
+        metadata: { name: sliceName(metadata.name, index) },
         siteName: metadata.name,
         sliceIndex: index,
         nodeCount: part.length,

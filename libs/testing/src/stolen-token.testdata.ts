@@ -332,7 +332,7 @@ export const forbidden: readonly Row[] = [
     'site-membership',
     'a slice of nobody’s Site',
     create(ourPath('sitenodeslices'), slice(owned('a-0', owner('Site', 'b')))),
-    'slices that their own Site owns',
+    'slices that nothing but their own Site owns',
   ],
   [
     'site-membership',
