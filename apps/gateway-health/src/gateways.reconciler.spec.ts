@@ -5,6 +5,7 @@ import {
   type GatewayPoolNode,
   type GatewayPoolPeering,
   type Mesh,
+  nodeConditions,
   type Site,
   type SiteGatewayPoolAssignment,
   type SiteNodeSlice,
@@ -54,6 +55,12 @@ const hostile = (step: number): Node =>
     },
     `${step}`,
   );
+/** What its agent says of its own forwarding. */
+const forwards = (does: boolean, key = 'hostile'): Node => {
+  const node = gateway('hostile', 201, {}, key);
+  const condition = { type: nodeConditions.forwarding, status: does ? 'True' : 'False', reason: 'HostFirewallBlocks' };
+  return { ...node, status: { ...node.status, conditions: [condition] } };
+};
 const named = gateway('hostile', 201, { [annotations.externalAddress]: NAME });
 
 const cluster = (subject: Node) => {
@@ -137,6 +144,7 @@ const versionsWhile = async (world: Cluster, change: (step: number) => void) => 
 
 test.each<[string, Node, (world: Cluster) => (step: number) => void]>([
   ['states', gateway('hostile', 201), (world) => (step) => world.state(hostile(step))],
+  ['says of its forwarding', forwards(true), (world) => (step) => world.state(forwards(step % 2 === 0))],
   ['is said to be at by DNS', named, (world) => (step) => world.answer([`203.0.113.${step % 250}`])],
 ])(
   'what a gateway %s changes the pool at the stated rate, and its neighbours at once',
@@ -171,4 +179,25 @@ test('answers of DNS that change too often are told with the node and its pool, 
   pass(verdict.afterMs);
   await round();
   expect(listed('hostile')?.externalIPs).toEqual(['203.0.113.20']);
+});
+
+test('forwarding that a gateway says to and fro is told once, is said late, and delays no change of its facts', async () => {
+  const world = cluster(forwards(true));
+  const { pools, events, state, listed, pass, round } = world;
+  const said = () => pools.get('p')?.status?.conditions?.find(({ type }) => type === 'GatewaysForwarding')?.status;
+  await round();
+  for (let step = 1; step <= 20; step++) {
+    state(forwards(step % 2 === 0));
+    await round();
+  }
+  state(forwards(true, 'another key'));
+  await round();
+  expect(listed('hostile')?.wireGuardPublicKey).toBe(publicKeyFor('another key'));
+  expect(said()).toBe('False'); // after five changes
+  expect(events.filter(({ reason }) => reason === 'ForwardingDamped')).toHaveLength(1);
+  const verdict = await round();
+  if (verdict.kind !== 'again') throw new Error('nothing is due');
+  pass(verdict.afterMs);
+  await round();
+  expect(said()).toBe('True');
 });

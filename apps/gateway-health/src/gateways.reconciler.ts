@@ -1,15 +1,13 @@
 import { inParallel, type Informer, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
-import {
-  forwardingReasons,
-  type GatewayPool,
-  type GatewayPoolNode,
-  type GatewayPoolPeering,
-  type Mesh,
-  nodeConditions,
-  type Site,
-  type SiteGatewayPoolAssignment,
-  type SiteNodeSlice,
-  type SitePeering,
+import type {
+  GatewayPool,
+  GatewayPoolNode,
+  GatewayPoolPeering,
+  Mesh,
+  Site,
+  SiteGatewayPoolAssignment,
+  SiteNodeSlice,
+  SitePeering,
 } from '@unbounded/crds';
 import type { EventRecord, EventRecorder, Node } from '@unbounded/kube';
 import { createFactsDamper, nodeFacts, nodeFingerprint } from '@unbounded/membership';
@@ -17,11 +15,12 @@ import { createFactsDamper, nodeFacts, nodeFingerprint } from '@unbounded/member
 import type { ExternalNames } from './external-names.ts';
 import { createGatewayWrites, type GatewayClients, isGatewayTaint } from './gateways.apply.ts';
 import type { ExternalPlan } from './external-addresses.plan.ts';
-import { type GatewayNode, planGateways, resolveNodes } from './gateways.plan.ts';
+import { type GatewayNode, type GatewaysPlan, planGateways, resolveNodes } from './gateways.plan.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
-import { type NotForwarding, planPoolConditions } from './pool-conditions.plan.ts';
+import { planPoolConditions } from './pool-conditions.plan.ts';
 import { createReportWatch } from './report-watch.ts';
 import { missingNames } from './reachability.plan.ts';
+import { createStatedForwarding, dampedForwardingEvent, whyNotForwarding } from './stated-forwarding.ts';
 
 const PARALLEL_WRITES = 8;
 /** How often it is looked at whose report is stale. */
@@ -64,24 +63,6 @@ const toGatewayNode = (node: Node): GatewayNode => ({
   isTainted: node.spec?.taints?.some(isGatewayTaint) ?? false,
 });
 
-/**
- * As the node's agent says of itself: its reason, since the whole text is its own condition's. It stands in the status of
- * the whole pool, which has bounds: no text of the node's choice does.
- */
-const whyNotForwarding = ({ status }: Node): string | undefined => {
-  const said = status?.conditions?.find(({ type }) => type === nodeConditions.forwarding);
-  if (said?.status !== 'False') return undefined;
-  return forwardingReasons.find((reason) => reason === said.reason) ?? 'unknown reason';
-};
-
-const notForwarding = (nodes: readonly Node[]): NotForwarding =>
-  new Map(
-    nodes.flatMap((node) => {
-      const why = whyNotForwarding(node);
-      return why === undefined ? [] : [[node.metadata.name, why] as const];
-    }),
-  );
-
 /** Changes only with what this controller reads of a Node. */
 export const gatewayNodeFingerprint = (node: Node): string =>
   `${nodeFingerprint(node)} ${annotatedPort(node)} ${JSON.stringify(node.spec?.taints ?? [])} ${whyNotForwarding(node)}`;
@@ -94,6 +75,19 @@ const dampedEvent = (about: Node): EventRecord => ({
   action: 'ListGateway',
   note: 'what the Node states, or what DNS answers for the names of its annotation external-address, changes too often: changes are taken over late, at most one a minute; what was accepted before stands meanwhile',
 });
+
+const eventsOfDamped = (
+  { pools }: GatewaysPlan,
+  facts: readonly string[],
+  forwarding: readonly string[],
+  nodes: ReadonlyMap<string, Node>,
+): EventRecord[] => {
+  const named = new Set(pools.flatMap(({ damped }) => damped));
+  return [
+    ...facts.filter((name) => named.has(name)).map((name) => dampedEvent(nodes.get(name)!)),
+    ...forwarding.map((name) => dampedForwardingEvent(nodes.get(name)!)),
+  ];
+};
 
 const nameSet = (objects: readonly { readonly metadata: { readonly name: string } }[]): ReadonlySet<string> =>
   new Set(objects.map(({ metadata }) => metadata.name));
@@ -111,6 +105,7 @@ export const gatewaysReconciler = ({
 }: GatewayReconcilerOptions): Reconcile => {
   const reports = createReportWatch(elapsed);
   const damper = createFactsDamper<ExternalPlan>(elapsed);
+  const forwarding = createStatedForwarding(elapsed);
   const read = () => ({
     nodes: caches.nodes.list(),
     slices: caches.slices.list(),
@@ -127,28 +122,22 @@ export const gatewaysReconciler = ({
     const stated = { ...world, nodes: world.nodes.map(toGatewayNode), resolvedOf: (name: string) => names.get(name) };
     const standing = damper.accept(resolveNodes(stated), world.pools);
     const plan = planGateways({ ...stated, standing });
+    const said = forwarding(world.nodes);
     names.look(plan.names);
-    metrics.state(plan.pools, standing.damped.size);
+    metrics.state(plan.pools, standing.damped.union(said.damped).size);
     const write = createGatewayWrites({ clients, recorder, writes, signal });
     const nodes = new Map(world.nodes.map((node) => [node.metadata.name, node]));
-    const gateways = new Set(plan.pools.flatMap(({ damped }) => damped));
-    for (const name of standing.begun) if (gateways.has(name)) recorder.record(dampedEvent(nodes.get(name)!));
+    for (const event of eventsOfDamped(plan, standing.begun, said.begun, nodes)) recorder.record(event);
     reports.observe(world.poolNodes);
     await inParallel(
       plan.pools.filter(({ gateways }) => gateways.length > 0),
       PARALLEL_WRITES,
       write.poolFinalizer,
     );
-    const unableToForward = notForwarding(world.nodes);
     // The status comes before the annotations: it is what keeps a port given when a round ends half-way.
+    const heard = { observed: (name: string) => reports.of(name), notForwarding: said.notForwarding };
     await inParallel(plan.pools, PARALLEL_WRITES, (pool) =>
-      write.poolStatus(
-        pool,
-        planPoolConditions(pool, world.poolNodes, {
-          observed: (name) => reports.of(name),
-          notForwarding: unableToForward,
-        }),
-      ),
+      write.poolStatus(pool, planPoolConditions(pool, world.poolNodes, heard)),
     );
     await inParallel(plan.roles, PARALLEL_WRITES, (role) => write.role(nodes.get(role.node)!, role));
     await write.poolNodes(world.poolNodes, plan.poolNodes);
@@ -167,6 +156,8 @@ export const gatewaysReconciler = ({
       PARALLEL_WRITES,
       write.poolFinalizer,
     );
-    return writes.verdict(plan.pools.length === 0 ? undefined : Math.min(lookAgainMs, standing.nextMs ?? Infinity));
+    return writes.verdict(
+      plan.pools.length === 0 ? undefined : Math.min(lookAgainMs, standing.nextMs ?? Infinity, said.nextMs ?? Infinity),
+    );
   };
 };

@@ -2,6 +2,7 @@ import { annotations, type GatewayPoolNode } from '@unbounded/crds';
 import { type Ineligible, isSelectorProtected, listed, quote } from '@unbounded/membership';
 
 import type { Outsider, PoolPlan } from './gateways.plan.ts';
+import type { NotForwarding } from './stated-forwarding.ts';
 
 export interface PoolCondition {
   readonly type:
@@ -100,9 +101,6 @@ const reporting = (
   }
   return { type, status: 'True', reason: 'Reporting', message: 'every gateway has reported' };
 };
-
-/** Gateways that say of themselves that echoes are dropped at them, each with why. */
-export type NotForwarding = ReadonlyMap<string, string>;
 
 /** The nodes find out for themselves, and use the others: nothing depends on this. */
 const forwarding = ({ gateways }: PoolPlan, notForwarding: NotForwarding): PoolCondition => {
