@@ -4,6 +4,7 @@ import type { ResourceClient } from './client.ts';
 import { changedConditions, type NewCondition, withCondition } from './conditions.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import type { KubeObject } from './objects.ts';
+import { CONDITION_BOUNDS, cutTexts, NODE_CONDITION_BOUNDS } from './text-bounds.ts';
 
 interface StatusUpdate {
   /** Fields of the status besides conditions; all that this program owns. */
@@ -47,6 +48,10 @@ const recordChanges = (object: HasStatus, changed: readonly NewCondition[], reco
   }
 };
 
+/** Texts name what others wrote; one that is too long must not have the rest of the status refused. */
+const boundsOf = ({ kind }: HasStatus): Parameters<typeof cutTexts<NewCondition>>[1] =>
+  kind === 'Node' ? NODE_CONDITION_BOUNDS : CONDITION_BOUNDS;
+
 /**
  * Writes the part of an object's status that this program owns, if it differs from what the object shows, by
  * server-side apply. Returns whether it wrote.
@@ -58,11 +63,12 @@ export const applyStatus = async <T extends HasStatus>(
   { fieldManager, signal, recorder, onlyIfUnchanged = false }: ApplyStatusOptions,
 ): Promise<boolean> => {
   const existing = object.status?.conditions;
-  const changed = changedConditions(existing, conditions);
+  const wanted = conditions.map((condition) => cutTexts(condition, boundsOf(object)));
+  const changed = changedConditions(existing, wanted);
   const isStale = existing?.some(({ type }) => withdrawn.includes(type)) ?? false;
   if (changed.length === 0 && !isStale && hasFields(object.status, fields)) return false;
   const now = new Date();
-  const owned = conditions.map((next) => withCondition(existing, next, now).find(({ type }) => type === next.type)!);
+  const owned = wanted.map((next) => withCondition(existing, next, now).find(({ type }) => type === next.type)!);
   const { apiVersion, kind, metadata } = object;
   const { name, namespace, uid, resourceVersion } = metadata;
   // The uid makes it fail rather than write to a namesake that was created meanwhile.

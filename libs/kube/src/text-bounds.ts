@@ -8,6 +8,8 @@ export const EVENT_BOUNDS = { reason: 128, action: 128, reportingInstance: 128, 
 
 /** The API server bounds none of a Node's. */
 export const NODE_CONDITION_BOUNDS = { type: 64, reason: 128, message: 4096 } as const;
+/** As the schemas of our own kinds bound them: a text that is longer would have the whole status refused. */
+export const CONDITION_BOUNDS = { reason: 1024, message: 32_768 } as const;
 /** Conditions of a Node that are the agent's, by their prefix. */
 export const MOST_NODE_CONDITIONS = 16;
 

@@ -3,6 +3,7 @@ import { silentLogger } from '@unbounded/telemetry';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import {
+  applyStatus,
   clientOf,
   coreClients,
   createEventRecorder,
@@ -68,6 +69,25 @@ test('server-side apply owns only what it sends', async () => {
     spec: { nodeCidrs: ['10.1.0.0/16'] },
     status: { nodeCount: 3, conditions: [condition] },
   });
+});
+
+test('a text of a condition that is longer than its kind takes is cut, the rest of the status is written, and it is written once', async () => {
+  const sites = clientOf(api.cluster, siteKind);
+  const conditions = [
+    { type: 'Ready', status: 'False', reason: 'R'.repeat(2000), message: 'm'.repeat(40_000) },
+  ] as const;
+  const write = async (object: Site) =>
+    applyStatus(sites, object, { fields: { nodeCount: 3 }, conditions }, { fieldManager: 'a' });
+  await expect(sites.create(site('wordy')).then(write)).resolves.toBe(true);
+  const seen = await sites.get('wordy');
+  expect(seen.status?.nodeCount).toBe(3);
+  expect(seen.status?.conditions).toMatchObject([{ reason: 'R'.repeat(1024), message: 'm'.repeat(32_768) }]);
+  expect(await write(seen)).toBe(false);
+
+  await nodes().create(node('wordy'));
+  await applyStatus(nodes() as never, (await nodes().get('wordy')) as never, { conditions }, { fieldManager: 'a' });
+  const [condition] = (await nodes().get('wordy')).status?.conditions ?? [];
+  expect(condition).toMatchObject({ reason: 'R'.repeat(128), message: 'm'.repeat(4096) });
 });
 
 test('long lists come in pages', async () => {
