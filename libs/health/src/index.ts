@@ -16,7 +16,7 @@ export {
   type ReachedSites,
 } from './probe.codec.ts';
 export { createOutstanding, isNewer, type Newest } from './replay.ts';
-export { type Candidate, reachedSites, reachesSite, selectMembers } from './selection.ts';
+export { type Candidate, type Lost, reachedSites, reachesSite, selectMembers } from './selection.ts';
 export { siteHash } from './site-hash.ts';
 export {
   type Health,

@@ -15,6 +15,7 @@ const denies = { reaches: false };
 const far = { tier: 1 };
 /** Answers probes, returns no echo. */
 const deaf = { forwards: false };
+const since = (sinceMs: number) => ({ lost: { sinceMs, detectMs: 300 } });
 const inGrace = { inGrace: true };
 const young = { ...inGrace, ...denies };
 
@@ -61,6 +62,35 @@ describe('who carries', () => {
       [member('Healthy', deaf), member('New', inGrace)],
       [1, 0],
     ],
+    [
+      'where none returns an echo, those carry that did last',
+      [
+        member('Healthy', { ...deaf, ...since(0) }),
+        member('Healthy', { ...deaf, ...since(301) }),
+        member('Healthy', { ...deaf, ...since(1) }),
+      ],
+      [0, 1, 1],
+    ],
+    [
+      'those that are lost together carry together',
+      [member('Unhealthy', since(0)), member('Unhealthy', since(300))],
+      [1, 1],
+    ],
+    [
+      'one that was lost before this process began comes last',
+      [member('Unhealthy'), member('Unhealthy', since(0))],
+      [0, 1],
+    ],
+    [
+      'a farther tier that was lost last carries on',
+      [member('Unhealthy', since(0)), member('Unhealthy', { ...far, ...since(1000) })],
+      [0, 1],
+    ],
+    [
+      'one that answers again comes before one that was lost last',
+      [member('Healthy'), member('Unhealthy', since(9))],
+      [1, 0],
+    ],
     ['nobody', [], []],
   ])('%s', (_name, members, weights) => {
     expect(selectMembers(members)).toEqual(weights);
@@ -73,6 +103,8 @@ const candidates = fc.array(
     state: fc.constantFrom(undefined, ...PEER_STATES),
     reaches: fc.constantFrom(undefined, true, false),
     inGrace: fc.boolean(),
+    forwards: fc.constantFrom(undefined, true, false),
+    lost: fc.option(fc.record({ sinceMs: fc.integer(), detectMs: fc.nat() }), { nil: undefined }),
   }),
   { maxLength: 16 },
 );

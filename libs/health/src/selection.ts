@@ -15,6 +15,15 @@ export interface Candidate {
   readonly inGrace: boolean;
   /** false: it answers probes, but returns no echo. Undefined: none is sent through it. */
   readonly forwards?: boolean | undefined;
+  /** Of one that answers no probe any more, or no echo: since when. Undefined: before anything is known. */
+  readonly lost?: Lost | undefined;
+}
+
+export interface Lost {
+  /** When the first probe, or echo, was sent that is missed; of all members on the same clock. */
+  readonly sinceMs: number;
+  /** Time in which a loss is noticed: what is lost together is lost at most so long one after the other. */
+  readonly detectMs: number;
 }
 
 const isProven = ({ state }: Candidate): boolean => state === undefined || state === 'Healthy' || state === 'Degraded';
@@ -28,18 +37,29 @@ const isAnswering = (member: Candidate): boolean => isProven(member) && member.r
 export const isUsable = (member: Candidate): boolean => isAnswering(member) && member.forwards !== false;
 
 /**
+ * Those that were lost last, and with them. A moment in which this node hears nothing must not bring back those that were lost long
+ * before: what is known of them still stands.
+ */
+const lostLast = (members: readonly Candidate[]): readonly Candidate[] => {
+  const since = ({ lost }: Candidate): number => lost?.sinceMs ?? -Infinity;
+  const last = Math.max(...members.map(since));
+  const togetherMs = Math.max(0, ...members.map(({ lost }) => lost?.detectMs ?? 0));
+  return members.filter((member) => since(member) >= last - togetherMs);
+};
+
+/**
  * From best to worst; the first kind that any member is of carries, in its lowest tier. Unhealthy and Recovering peers were
  * healthy once. A path that never answered comes last, but it comes: where it is the only way, the probes that are to prove
  * it may have to take it themselves.
  */
-const KINDS: readonly ((member: Candidate) => boolean)[] = [
-  isUsable,
-  isAnswering, // no echo comes back by any: what does not forward may be this node
-  (member) => isYoung(member) && member.reaches !== false,
-  isProven, // it denies the site, but may go round through a gateway of its pool
-  isYoung, // it denies the site, perhaps only as its own peers are as young
-  ({ state }) => state === 'Unhealthy' || state === 'Recovering',
-  () => true,
+const KINDS: readonly ((members: readonly Candidate[]) => readonly Candidate[])[] = [
+  (members) => members.filter(isUsable),
+  (members) => lostLast(members.filter(isAnswering)), // no echo comes back by any: what does not forward may be this node
+  (members) => members.filter((member) => isYoung(member) && member.reaches !== false),
+  (members) => members.filter(isProven), // it denies the site, but may go round through a gateway of its pool
+  (members) => members.filter(isYoung), // it denies the site, perhaps only as its own peers are as young
+  (members) => lostLast(members.filter(({ state }) => state === 'Unhealthy' || state === 'Recovering')),
+  (members) => members,
 ];
 
 /** Weights of the members, in their order: 1 carries, 0 does not. Of a group that has members some carry. */
@@ -47,7 +67,7 @@ export const selectMembers = (members: readonly Candidate[]): number[] => {
   const nearest = Math.min(...members.map(({ tier }) => tier));
   // Who denies the site and is itself only a way round would send the packet back.
   const eligible = members.filter(({ tier, reaches }) => tier === nearest || reaches !== false);
-  const carriers = KINDS.map((is) => eligible.filter(is)).find((those) => those.length > 0) ?? [];
+  const carriers = KINDS.map((of) => of(eligible)).find((those) => those.length > 0) ?? [];
   const tier = Math.min(...carriers.map((member) => member.tier));
   const chosen = new Set(carriers.filter((member) => member.tier === tier));
   return members.map((member) => (chosen.has(member) ? 1 : 0));

@@ -1,4 +1,4 @@
-import { areEqual, createOutstanding, type Health, nextHealth, resumed } from '@unbounded/health';
+import { areEqual, createOutstanding, type Health, type Lost, nextHealth, resumed } from '@unbounded/health';
 import { nextToken } from './echo-tokens.ts';
 
 /** The echoes through one gateway in one family: whether they come back. */
@@ -12,8 +12,9 @@ export interface EchoSession {
   /** false: as many in a row were lost as make a path Unhealthy, and not as many have come back since. */
   readonly forwards: boolean;
   readonly settings: EchoSettings;
-  /** When the first of those that are missed was sent, and when one came back last, on the clock of `performance`. */
-  readonly lostMs: number;
+  /** While echoes are missed: since when. */
+  readonly lost: Lost;
+  /** When one came back last, on the clock of `performance`. */
   readonly returnedMs: number;
   update(settings: EchoSettings): void;
   /** Whether it was one that is waited for; one with another token is forged, and the own one goes on being waited for. */
@@ -70,8 +71,8 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
     get settings() {
       return settings;
     },
-    get lostMs() {
-      return lostMs;
+    get lost() {
+      return { sinceMs: lostMs, detectMs: settings.intervalMs * settings.detectMultiplier };
     },
     get returnedMs() {
       return returnedMs;

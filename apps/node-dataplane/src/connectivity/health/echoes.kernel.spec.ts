@@ -144,6 +144,19 @@ test('the last gateways stay in their groups when none of them forwards, and are
   expect(forwardsAre({ g1: false, g2: false })(worker.health)).toBe(true);
 });
 
+test('a gateway that does not forward is not used again because nothing is heard of the other one either', async () => {
+  await startAll();
+  forward(g1, false);
+  await worker.until(forwardsAre({ g1: false, g2: true }));
+  await delay(1000); // longer than it takes to see that g2's come back all the same
+  forward(worker, false);
+  await worker.until(forwardsAre({ g1: false, g2: false }));
+  expect(weightsAre(0, 1)()).toBe(true);
+  forward(worker, true);
+  await worker.until(forwardsAre({ g1: false, g2: true }));
+  expect(weightsAre(0, 1)()).toBe(true);
+});
+
 test('a worker that does not forward itself loses all of its echoes, and no gateway', async () => {
   await startAll();
   forward(worker, false);

@@ -1,4 +1,4 @@
-import { createEchoDecoder, createEchoEncoder, EchoError, type MissedEchoes } from '@unbounded/health';
+import { createEchoDecoder, createEchoEncoder, EchoError, type Lost, type MissedEchoes } from '@unbounded/health';
 import { openTun, type Tun } from '@unbounded/netlink';
 import type { EchoPlan, Problem } from '@unbounded/topology';
 import { ownEchoAddresses } from '../../data-path/echo-addresses.ts';
@@ -21,6 +21,8 @@ export interface Echoes {
   ): Problem[];
   /** Whether what is sent through a peer comes back; undefined: nothing is sent. */
   forwards(id: string): boolean | undefined;
+  /** While echoes through a peer are missed: since when. */
+  lost(id: string): Lost | undefined;
   /** What the peer is to be told; undefined: nothing is missed. */
   missed(id: string): MissedEchoes | undefined;
   stop(): void;
@@ -215,13 +217,13 @@ export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions):
       // What was found stands while the device is away: nothing new can be.
       return forwards && !device.isOpen() ? undefined : forwards;
     },
+    lost: (id) => entries.get(id)?.session.lost,
     missed(id) {
       const entry = entries.isAnyMissed() ? entries.get(id) : undefined;
       if (!entry || entry.session.forwards) return undefined;
-      const { lostMs, settings } = entry.session;
+      const { sinceMs, detectMs } = entry.session.lost;
       // One that came back before may be about to be missed, too.
-      const isAfter = ({ returnedMs }: EchoSession): boolean =>
-        returnedMs > lostMs + settings.intervalMs * settings.detectMultiplier;
+      const isAfter = ({ returnedMs }: EchoSession): boolean => returnedMs > sinceMs + detectMs;
       const others = entries.all().filter(({ plan }) => plan.family === entry.plan.family);
       return others.some(({ session }) => session.forwards && isAfter(session)) ? 'here' : 'all';
     },

@@ -1,3 +1,4 @@
+import type { Lost } from '@unbounded/health';
 import { expect, test } from 'vitest';
 import type { GroupKernel, WeightedGroup } from './group-kernel.port.ts';
 import { createGroupOwner } from './group-owner.ts';
@@ -44,7 +45,12 @@ const neverAnswered: Verdict = { state: 'New', graceOver: true };
 const owned = (states: Readonly<Record<string, Verdict>>, looking?: Promise<void>) => {
   const verdicts = new Map(Object.entries(states).map(([node, verdict]) => [`${node}/IPv4`, verdict]));
   const memory = memoryKernel(looking);
-  return { ...memory, verdicts, owner: createGroupOwner(memory.kernel, (peer) => verdicts.get(peer)) };
+  const losses = new Map<string, Lost>();
+  const owner = createGroupOwner(memory.kernel, {
+    of: (peer) => verdicts.get(peer),
+    lost: (peer) => losses.get(peer),
+  });
+  return { ...memory, verdicts, losses, owner };
 };
 
 test('a plan that is applied anew leaves out who is down, and whoever never answered', async () => {
@@ -102,4 +108,21 @@ test('a failover that comes while the groups are looked at is not undone by what
   looked.resolve();
   await applied;
   expect(weights.get(1)).toEqual([1, 0]);
+});
+
+test('a gateway that was given up is not used again because the other one is lost later, and both are that are lost together', async () => {
+  const { owner, verdicts, losses, weights } = owned({ a: healthy, b: healthy });
+  await owner.apply([group(1, 'a', 'b')]);
+  const lose = (node: string, sinceMs: number): void => {
+    verdicts.set(`${node}/IPv4`, down);
+    losses.set(`${node}/IPv4`, { sinceMs, detectMs: 300 });
+    owner.refresh(`${node}/IPv4`);
+  };
+  lose('a', 1000);
+  lose('b', 1301);
+  expect(weights.get(1)).toEqual([0, 1]);
+  await owner.apply([group(1, 'a', 'b')]);
+  expect(weights.get(1)).toEqual([0, 1]);
+  lose('b', 1300);
+  expect(weights.get(1)).toEqual([1, 1]);
 });

@@ -1,4 +1,4 @@
-import { type Candidate, reachedSites, reachesSite, selectMembers } from '@unbounded/health';
+import { type Candidate, type Lost, reachedSites, reachesSite, selectMembers } from '@unbounded/health';
 import type { Problem } from '@unbounded/topology';
 import type { GroupKernel, WeightedGroup } from './group-kernel.port.ts';
 import { type Family, type GroupReport, type HealthGroup, type HealthMember, peerId } from './messages.ts';
@@ -16,6 +16,14 @@ export interface GroupOwner {
   reached(servedSites: readonly string[], family: Family): string[];
   /** The groups with their weights as they were last written. */
   reports(): GroupReport[];
+}
+
+/** What is known of peers. */
+export interface Verdicts {
+  /** Undefined: it is not probed. */
+  of(peer: string): Verdict | undefined;
+  /** Since when it answers no probe, or returns no echo. */
+  lost(peer: string): Lost | undefined;
 }
 
 interface Held {
@@ -49,24 +57,21 @@ const reportOf = ({ group, weights }: Held, candidates: readonly Candidate[]): G
 
 /**
  * @param kernel undefined where there is no data plane to write
- * @param verdictOf what is known of a peer; undefined: it is not probed
  */
-export const createGroupOwner = (
-  kernel: GroupKernel | undefined,
-  verdictOf: (peer: string) => Verdict | undefined,
-): GroupOwner => {
+export const createGroupOwner = (kernel: GroupKernel | undefined, verdicts: Verdicts): GroupOwner => {
   let held = new Map<number, Held>();
   let groupsOf = new Map<string, Held[]>();
 
   const candidate = (group: HealthGroup, member: HealthMember): Candidate => {
-    const [own, other] = probedIds(group, member).map(verdictOf);
-    const verdict = own ?? other;
+    const id = probedIds(group, member).find((probed) => verdicts.of(probed) !== undefined);
+    const verdict = id === undefined ? undefined : verdicts.of(id);
     return {
       tier: member.tier,
       state: verdict?.state,
       reaches: reachesSite(verdict?.sites, group.site),
       inGrace: verdict?.graceOver === false,
       forwards: verdict?.forwards,
+      lost: id === undefined ? undefined : verdicts.lost(id),
     };
   };
   const candidates = (group: HealthGroup): Candidate[] => group.members.map((member) => candidate(group, member));

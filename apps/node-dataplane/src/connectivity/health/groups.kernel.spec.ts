@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { groupKey, nexthopGroup } from '@unbounded/bpf-maps';
 import { type BpfObject, loadObject, mountBpffs, unmountBpffs } from '@unbounded/libbpf-ts';
@@ -69,6 +70,19 @@ test('a gateway that goes silent leaves the group, and comes back to it', async 
   expect(took).toBeLessThan(2000);
   g1.run('ip', 'link', 'set', 'wire', 'up');
   await worker.until(weightsAre(1, 1));
+});
+
+test('a gateway that went silent is not used again because the other one goes silent later', async () => {
+  await Promise.all([startWorker(), startGateway(g1, SITE), startGateway(g2, SITE)]);
+  await worker.until(are('Healthy'));
+  g1.run('ip', 'link', 'set', 'wire', 'down');
+  await worker.until(weightsAre(0, 1));
+  await delay(1000); // longer than the detection time
+  g2.run('ip', 'link', 'set', 'wire', 'down');
+  await worker.until(are('Unhealthy'));
+  expect(weights()).toEqual([0, 1]);
+  g1.run('ip', 'link', 'set', 'wire', 'up');
+  await worker.until(weightsAre(1, 0));
 });
 
 test('a gateway that never answers carries nothing once another is there, nor anything after its grace', async () => {

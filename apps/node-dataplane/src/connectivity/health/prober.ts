@@ -1,4 +1,4 @@
-import { MAX_SITES, type ReachedSites, siteHash } from '@unbounded/health';
+import { type Lost, MAX_SITES, type ReachedSites, siteHash } from '@unbounded/health';
 import type { Problem } from '@unbounded/topology';
 import { createEchoes, type Echoes } from './echoes.ts';
 import { createExchange } from './exchange.ts';
@@ -7,6 +7,7 @@ import { createGroupOwner } from './group-owner.ts';
 import { createMeasuring, type Measuring } from './measuring.ts';
 import type { Family, GroupReport, HealthPlan, Measurements, PeerReport, WorkerSettings } from './messages.ts';
 import { createPeers, type Peer, type Peers } from './peers.ts';
+import { isAnswering } from './problems.ts';
 import { createProbeKeys, type NodeKeys } from './probe-keys.ts';
 import type { ProbeSockets } from './sockets.ts';
 import { openVerdictFile, type Verdict } from './verdict-file.ts';
@@ -86,13 +87,17 @@ const createReporter = (onChanged: OnChanged) => {
 };
 
 /** Of probes and echoes together. */
-const createVerdicts = (peers: Peers, echoes: Pick<Echoes, 'forwards'>) => {
+const createVerdicts = (peers: Peers, echoes: Pick<Echoes, 'forwards' | 'lost'>) => {
   const whole = (id: string, verdict: Verdict): Verdict =>
     echoes.forwards(id) === false ? { ...verdict, forwards: false } : verdict;
   return {
     of(id: string): Verdict | undefined {
       const verdict = peers.get(id)?.session.verdict;
       return verdict && whole(id, verdict);
+    },
+    lost(id: string): Lost | undefined {
+      const session = peers.get(id)?.session;
+      return session && isAnswering(session.verdict) ? echoes.lost(id) : session?.lost();
     },
     all: () => new Map([...peers.verdicts()].map(([id, verdict]) => [id, whole(id, verdict)])),
   };
@@ -175,7 +180,7 @@ export const createProber = (
   const echoes = createEchoes({ ...inNamespace, measuring, known: file.known, onChange: (id) => onVerdict(id) });
   const report = (id: string, peer: Peer): void => reporter.report(id, peer, echoes.forwards(id));
   const verdicts = createVerdicts(peers, echoes);
-  const groups = createGroupOwner(kernel, (id) => verdicts.of(id));
+  const groups = createGroupOwner(kernel, verdicts);
   const reached = createReachedCache((family) => plan.servedSites && groups.reached(plan.servedSites, family));
   const exchange = createExchange({
     settings,

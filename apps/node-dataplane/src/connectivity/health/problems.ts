@@ -9,7 +9,8 @@ const isSilent = ({ state, graceOver }: PeerReport): boolean =>
   state === 'Unhealthy' || state === 'Recovering' || (state === 'New' && graceOver);
 
 /** Its agent lives, and the path carries its answers. */
-export const isAnswering = ({ state }: PeerReport): boolean => state === 'Healthy' || state === 'Degraded';
+export const isAnswering = ({ state }: Pick<PeerReport, 'state'>): boolean =>
+  state === 'Healthy' || state === 'Degraded';
 
 export const namesOf = (peers: readonly PeerReport[]): string => {
   const names = peers.map(({ node, family }) => `${node} (IPv${family})`).sort();

@@ -1,6 +1,7 @@
 import {
   createOutstanding,
   type Health,
+  type Lost,
   type MissedEchoes,
   NEW_PEER,
   NOTICE_BYTES,
@@ -38,6 +39,8 @@ export interface Session {
   readonly rttMs: number | undefined;
   /** Of the last health probes, at most 32, the share that was not answered in time; undefined before the first of them. */
   readonly lossRatio: number | undefined;
+  /** While probes are missed: since when. */
+  lost(): Lost;
   /** Its last probe was answered, or may yet be; false also before the first reply. */
   isAnswering(): boolean;
   /** Takes new settings; health stays. */
@@ -124,12 +127,37 @@ const createRequests = ({
   };
 };
 
-const graceMsOf = ({ intervalMs, detectMultiplier }: ProbePlan): number =>
+type Detection = Pick<ProbePlan, 'intervalMs' | 'detectMultiplier'>;
+
+/** The state of the peer, and since when its probes are missed. */
+const createPeerHealth = (known: Verdict | undefined, onChange: () => void) => {
+  let health: Health = known ? resumed(known.state) : NEW_PEER;
+  let lostMs = -Infinity;
+  return {
+    state: () => health.state,
+    isAnswering: () => health.last === 'success',
+    /** Before each probe: the first one that is missed is the last one that a Healthy peer was sent. */
+    probing(): void {
+      if (health.state === 'Healthy') lostMs = performance.now();
+    },
+    happened(event: ProbeEvent, { detectMultiplier }: Detection): void {
+      const { state } = health;
+      health = nextHealth(health, event, detectMultiplier);
+      if (health.state !== state) onChange();
+    },
+    lost: ({ intervalMs, detectMultiplier }: Detection): Lost => ({
+      sinceMs: lostMs,
+      detectMs: intervalMs * detectMultiplier,
+    }),
+  };
+};
+
+const graceMsOf = ({ intervalMs, detectMultiplier }: Detection): number =>
   Math.max(GRACE_MS, GRACE_DETECTIONS * intervalMs * detectMultiplier);
 
 export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...options }: SessionOptions): Session => {
   let settings = plan;
-  let health: Health = known ? resumed(known.state) : NEW_PEER;
+  const health = createPeerHealth(known, onVerdict);
   let graceOver = known?.graceOver ?? false;
   let sites = known?.sites;
   let rttMs: number | undefined;
@@ -137,11 +165,6 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
   const losses = createProbeLosses();
   const requests = createRequests({ nonce, transmit, ...options });
 
-  const happened = (event: ProbeEvent): void => {
-    const { state } = health;
-    health = nextHealth(health, event, settings.detectMultiplier);
-    if (health.state !== state) onVerdict();
-  };
   const answered = (reply: ProbeReply, tookMs: number): void => {
     if (rttMs === undefined) options.onFirstReply?.();
     rttMs = tookMs;
@@ -149,16 +172,17 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
     sites = reply.sites;
     if (!heard) {
       heard = true;
-      happened('success');
+      health.happened('success', settings);
     }
     if (saidOther) onVerdict();
   };
   const send = (purpose: Purpose, bytes: number): bigint => requests.send(purpose, bytes, settings);
   const tick = (): void => {
     const isExcused = rttMs === undefined && options.isStarting?.() === true;
-    if (!heard && !isExcused) happened('failure');
+    if (!heard && !isExcused) health.happened('failure', settings);
     if (!isExcused) losses.ended(!heard);
     heard = false;
+    health.probing();
     send('health', PROBE_BYTES);
   };
   const stopTicking = startTicking(() => settings.intervalMs, tick);
@@ -173,7 +197,7 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
       return settings;
     },
     get verdict() {
-      return { state: health.state, graceOver, ...(sites ? { sites } : {}) };
+      return { state: health.state(), graceOver, ...(sites ? { sites } : {}) };
     },
     get rttMs() {
       return rttMs;
@@ -181,7 +205,8 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
     get lossRatio() {
       return losses.ratio();
     },
-    isAnswering: () => health.last === 'success',
+    lost: () => health.lost(settings),
+    isAnswering: () => health.isAnswering(),
     update: (changed) => void (settings = changed),
     send,
     onReply(reply) {

@@ -36,10 +36,8 @@ const group: HealthGroup = {
 
 test('a failover that comes while the groups are looked at is not undone by what they were before', async () => {
   const states = new Map<string, Verdict['state']>();
-  const owner = createGroupOwner(createNexthopGroups(net), (peer) => ({
-    state: states.get(peer) ?? 'Healthy',
-    graceOver: true,
-  }));
+  const verdictOf = (peer: string): Verdict => ({ state: states.get(peer) ?? 'Healthy', graceOver: true });
+  const owner = createGroupOwner(createNexthopGroups(net), { of: verdictOf, lost: () => undefined });
   await owner.apply([group]);
   expect(await members()).toEqual([...HOPS]);
   const applied = owner.apply([group]);
