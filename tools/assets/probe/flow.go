@@ -25,12 +25,14 @@ type flowReport struct {
 	// The longest time in which an answer was due and none came.
 	LargestGapMillis int64      `json:"largestGapMillis"`
 	Losses           []lossSpan `json:"losses"`
+	// The wall clock at which AtMillis is 0.
+	StartedUnixMillis int64 `json:"startedUnixMillis"`
 }
 
 const (
 	datagramSize  = 200
 	lastAnswers   = 2 * time.Second // how long after the last datagram answers still count
-	reportedSpans = 20
+	reportedSpans = 200
 	// What a sender may catch up with at once that had to wait for a processor. More would be a burst that no flow of its
 	// rate has, and that queues on the way cannot hold: WireGuard's are 1,024 packets long.
 	mostBehind = 20 * time.Millisecond
@@ -120,7 +122,7 @@ func flow(args []string) error {
 	time.Sleep(lastAnswers)
 	_ = connection.SetReadDeadline(time.Now())
 	<-done
-	return printJSON(summarize(answers.arrived[:sent], plan, sendErrors, answers.gap.Load()))
+	return printJSON(summarize(answers, sent, plan, sendErrors))
 }
 
 func isClosed(channel chan struct{}) bool {
@@ -178,8 +180,15 @@ func (a *answers) dueSince(next int, last time.Duration) time.Duration {
 	return max(last, time.Duration(a.sentAt[next].Load()))
 }
 
-func summarize(arrived []atomic.Bool, plan schedule, sendErrors, gap int64) flowReport {
-	report := flowReport{Sent: len(arrived), SendErrors: sendErrors, LargestGapMillis: gap, Losses: []lossSpan{}}
+func summarize(answers *answers, sent int, plan schedule, sendErrors int64) flowReport {
+	arrived := answers.arrived[:sent]
+	report := flowReport{
+		Sent:              sent,
+		SendErrors:        sendErrors,
+		LargestGapMillis:  answers.gap.Load(),
+		Losses:            []lossSpan{},
+		StartedUnixMillis: answers.start.UnixMilli(),
+	}
 	for number := range arrived {
 		if arrived[number].Load() {
 			report.Received++

@@ -40,6 +40,8 @@ export interface FlowReport {
   readonly sendErrors: number;
   readonly largestGapMillis: number;
   readonly losses: readonly { readonly firstNumber: number; readonly lastNumber: number; readonly atMillis: number }[];
+  /** The wall clock at which `atMillis` is 0. */
+  readonly startedUnixMillis: number;
 }
 
 const PER_SECOND = 1000;

@@ -7,8 +7,9 @@ import { DATAPLANES } from '../../layout/options.ts';
 import { onNode, tryOnNode } from '../../node/node.ts';
 import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
+import { lostMsAfter } from '../flow-losses.ts';
 import { allHealthy, noForwarding, setProbing } from '../outages.ts';
-import { flowDuring, type FlowReport, nodeCondition, podOn, timeUntil } from '../scenario.ts';
+import { flowDuring, nodeCondition, podOn, timeUntil } from '../scenario.ts';
 
 /** Nodes whose agents live while an administrator's table drops what they forward. */
 
@@ -23,24 +24,10 @@ const TOLD_WITHIN_MS = 15_000;
 const block = (node: string): void => noForwarding(node).begin();
 const unblock = (node: string): void => noForwarding(node).end();
 
-/** Flows count from their own beginning, which is so much later than the test's at most. */
-const STARTING_MS = 1000;
-
-interface Moments {
-  readonly blocked: number[];
-  readonly unblocked: number[];
-}
-
-/** What was lost after one of the moments and before any later one, as milliseconds without a packet. */
-const longestAfter = (reports: readonly FlowReport[], moment: number, all: readonly number[]): number => {
-  const next = Math.min(...all.filter((other) => other > moment), Infinity);
-  const lengths = reports.flatMap(({ losses }) =>
-    losses
-      .filter(({ atMillis }) => atMillis >= moment - STARTING_MS && atMillis < next - STARTING_MS)
-      .map(({ firstNumber, lastNumber }) => ((lastNumber - firstNumber + 1) * 1000) / PER_SECOND),
-  );
-  return Math.max(0, ...lengths);
-};
+/**
+ * By turns: with the netlink data path a flow stays with the gateway to which it went, and is back at another only when that one fails.
+ */
+const GATEWAYS = ['s1-g1', 's1-g2'] as const;
 
 describe.each(DATAPLANES)('data path %s', (dataplane) => {
   const layout = layoutOf({ dataplane, gateways: 2, workers: 1 });
@@ -84,29 +71,31 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     { timeout: 300_000 },
     async () => {
       const ends = { ...(await across()), perSecond: PER_SECOND, seconds: 10 + (REPETITIONS * 2 * LASTS_MS) / 1000 };
-      const moments: Moments = { blocked: [], unblocked: [] };
-      const began = Date.now();
+      const moments: number[] = []; // unix time, milliseconds: one ceases to forward, it is back, and so on
       const disturb = async (): Promise<void> => {
         for (let count = 0; count < REPETITIONS; count++) {
-          moments.blocked.push(Date.now() - began);
-          block('s1-g1');
-          await delay(LASTS_MS);
-          moments.unblocked.push(Date.now() - began);
-          unblock('s1-g1');
-          await delay(LASTS_MS);
+          const gateway = GATEWAYS[count % GATEWAYS.length]!;
+          for (const change of [block, unblock]) {
+            moments.push(Date.now());
+            change(gateway);
+            await delay(LASTS_MS);
+          }
         }
       };
       const reports = await Promise.all(
         Array.from({ length: FLOWS }, (_, index) => flowDuring(ends, index === 0 ? disturb : async () => undefined)),
       );
-      const all = [...moments.blocked, ...moments.unblocked];
-      const gaps = moments.blocked.map((moment) => longestAfter(reports, moment, all)).sort((a, b) => a - b);
-      const back = moments.unblocked.map((moment) => longestAfter(reports, moment, all)).sort((a, b) => a - b);
+      const lost = reports.map((report) => lostMsAfter(report, moments, PER_SECOND));
+      const worst = moments.map((_, index) => Math.max(...lost.map((ofFlow) => ofFlow[index]!)));
+      const [gaps, back] = [0, 1].map((parity) =>
+        worst.filter((_, index) => index % 2 === parity).sort((a, b) => a - b),
+      ) as [number[], number[]];
       console.log(
         `${dataplane}: gaps of ${gaps.join(', ')} ms when it ceases to forward, ${back.join(', ')} when it is back`,
       );
+      if (back.some((ms) => ms > 0)) console.log(JSON.stringify({ moments, reports }));
       expect(gaps[Math.ceil(REPETITIONS * 0.95) - 1]!).toBeLessThanOrEqual(LONGEST_GAP_MS);
-      expect(Math.max(...gaps)).toBeGreaterThan(0); // some flows passed it
+      expect(gaps.filter((ms) => ms > 0).length).toBeGreaterThan(REPETITIONS / 2); // flows passed them
       expect(Math.max(...back)).toBe(0);
     },
   );
