@@ -18,6 +18,7 @@ import { addressOf, nodeNames } from './many-nodes.testdata.ts';
 import { membershipReconciler } from './membership.reconciler.ts';
 import { membershipMetrics } from './membership-metrics.ts';
 import { NODE_CONDITION } from './node-conditions.plan.ts';
+import { createNodeWrites } from './node-writes.ts';
 
 /** One node that changes what it states as fast as it can, in the second of two full slices. */
 
@@ -59,6 +60,8 @@ const cluster = () => {
     recorder: { record: (event: EventRecord) => void events.push(event), flush: async () => {}, dropped: 0 },
     logger: silentLogger,
   };
+  const writes = () => createObjectWrites({ ...common, metrics, now: () => nowMs });
+  const nodeWrites = createNodeWrites({ ...common, client: nodes.client, writes: writes() });
   const reconcile = membershipReconciler({
     ...common,
     caches: {
@@ -68,9 +71,10 @@ const cluster = () => {
       pools: pools.cache,
       peerings: peerings.cache,
     },
-    clients: { nodes: nodes.client, sites: sites.client, slices: slices.client, peerings: peerings.client },
+    clients: { sites: sites.client, slices: slices.client, peerings: peerings.client },
     metrics: membershipMetrics(metrics),
-    writes: createObjectWrites({ ...common, metrics, now: () => nowMs }),
+    writes: writes(),
+    nodeWrites,
     elapsed: () => nowMs,
   });
   const listed = (name: string): SiteNode | undefined =>
@@ -82,7 +86,11 @@ const cluster = () => {
     events,
     metrics,
     pass: (ms: number) => void (nowMs += ms),
-    round: () => reconcile('cluster', AbortSignal.timeout(60_000)),
+    round: async () => {
+      const verdict = await reconcile('cluster', AbortSignal.timeout(60_000));
+      await nodeWrites.reconcile('nodes', AbortSignal.timeout(60_000));
+      return verdict;
+    },
     listed,
     keyOf: (name: string) => listed(name)?.wireGuardPublicKey,
     condition: (name: string) =>

@@ -1,8 +1,6 @@
 import { inParallel, type Informer, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
 import {
-  type Condition,
   type GatewayPool,
-  labels,
   PROTECTION_FINALIZER,
   type Site,
   type SiteNodeSlice,
@@ -12,32 +10,22 @@ import {
   applyStatus,
   type EventRecorder,
   ignoreGone,
-  type KubeObject,
   type Node,
   type ResourceClient,
   setFinalizer,
 } from '@unbounded/kube';
 
 import { createFactsDamper, nodeFacts } from '@unbounded/membership';
-import type { Logger } from '@unbounded/telemetry';
 
-import {
-  type LabelChange,
-  type MembershipPlan,
-  type PeeringPlan,
-  planMembership,
-  type SitePlan,
-} from './membership.plan.ts';
+import { type MembershipPlan, type PeeringPlan, planMembership, type SitePlan } from './membership.plan.ts';
 import type { MembershipMetrics } from './membership-metrics.ts';
-import { type NodeConditionChange, planNodeConditions } from './node-conditions.plan.ts';
+import { planNodeConditions } from './node-conditions.plan.ts';
+import type { NodeWrites } from './node-writes.ts';
 import { peeringCondition, planSiteConditions } from './site-conditions.plan.ts';
 import { diffSlices } from './slices.plan.ts';
 
 const FIELD_MANAGER = 'unbounded-site-membership';
 const PARALLEL_WRITES = 8;
-
-/** Conditions of a Node are those of our kinds, without observedGeneration. */
-type NodeWithConditions = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
 
 interface MembershipCaches {
   readonly nodes: Informer<Node>;
@@ -48,7 +36,6 @@ interface MembershipCaches {
 }
 
 interface MembershipClients {
-  readonly nodes: ResourceClient<Node>;
   readonly sites: ResourceClient<Site>;
   readonly slices: ResourceClient<SiteNodeSlice>;
   readonly peerings: ResourceClient<SitePeering>;
@@ -59,26 +46,15 @@ export interface MembershipReconcilerOptions {
   readonly clients: MembershipClients;
   readonly metrics: MembershipMetrics;
   readonly recorder: EventRecorder;
-  readonly logger: Logger;
   readonly writes: ObjectWrites;
+  readonly nodeWrites: Pick<NodeWrites, 'plan'>;
   /** Milliseconds on a clock that only goes forward. */
   readonly elapsed?: () => number;
 }
 
-const createApply = (
-  { caches, clients, recorder, logger, writes }: MembershipReconcilerOptions,
-  nodes: ReadonlyMap<string, Node>,
-  signal: AbortSignal,
-) => {
+const createApply = ({ caches, clients, recorder, writes }: MembershipReconcilerOptions, signal: AbortSignal) => {
   const status = { fieldManager: FIELD_MANAGER, signal, recorder };
   return {
-    label: async ({ node, site }: LabelChange): Promise<void> => {
-      const patch = { metadata: { labels: { [labels.site]: site ?? null } } };
-      await writes.attempt(nodes.get(node)!, `label ${labels.site}`, async () => {
-        await clients.nodes.mergePatch(node, patch, { signal }).catch(ignoreGone);
-        logger.info({ node, site }, site === undefined ? 'in no site' : 'in site');
-      });
-    },
     slices: async ({ sites }: MembershipPlan): Promise<void> => {
       const { create, update, remove } = diffSlices(
         caches.slices.list(),
@@ -118,21 +94,12 @@ const createApply = (
         ),
       );
     },
-    nodeCondition: ({ node, condition }: NodeConditionChange): Promise<void> =>
-      writes.attempt(node, `condition ${condition.type}`, () =>
-        applyStatus(
-          clients.nodes as unknown as ResourceClient<NodeWithConditions>,
-          node as NodeWithConditions,
-          { conditions: [condition] },
-          status,
-        ).catch(ignoreGone),
-      ),
   };
 };
 
 /** One key stands for the cluster: a node that changes its site changes two sites. */
 export const membershipReconciler = (options: MembershipReconcilerOptions): Reconcile => {
-  const { caches, metrics, writes, elapsed = () => performance.now() } = options;
+  const { caches, metrics, writes, nodeWrites, elapsed = () => performance.now() } = options;
   const damper = createFactsDamper(elapsed);
   return async (_key, signal) => {
     const nodes = caches.nodes.list();
@@ -149,18 +116,21 @@ export const membershipReconciler = (options: MembershipReconcilerOptions): Reco
       nodes: standing.map(({ facts }) => facts),
     });
     metrics.state(plan, damped.size);
-    const apply = createApply(options, new Map(nodes.map((node) => [node.metadata.name, node])), signal);
+    nodeWrites.plan({
+      nodes: new Map(nodes.map((node) => [node.metadata.name, node])),
+      labels: plan.labels,
+      conditions: planNodeConditions(nodes, plan.findings),
+    });
+    const apply = createApply(options, signal);
     // Protection first: a site must not vanish while its nodes are being recorded.
     await inParallel(
       plan.sites.filter(({ members }) => members.length > 0),
       PARALLEL_WRITES,
       apply.finalizer,
     );
-    await inParallel(plan.labels, PARALLEL_WRITES, apply.label);
     await apply.slices(plan);
     await inParallel(plan.sites, PARALLEL_WRITES, apply.siteStatus);
     await inParallel(plan.peerings, PARALLEL_WRITES, apply.peeringStatus);
-    await inParallel(planNodeConditions(nodes, plan.findings), PARALLEL_WRITES, apply.nodeCondition);
     await inParallel(
       plan.sites.filter(({ members }) => members.length === 0),
       PARALLEL_WRITES,

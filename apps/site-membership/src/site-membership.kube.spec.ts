@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import {
   annotations,
   gatewayPoolKind,
@@ -381,6 +383,49 @@ spec: { policyName: refuse-one, validationActions: [Deny] }
     async () => (await sizes())['a-0'] === 1 && (await siteLabel('n1')) === 'a',
     40_000,
   );
+});
+
+test('a webhook for Nodes that hangs holds up labels, and no slice', async () => {
+  // Takes connections, and answers none.
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  api.apply(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: { name: silent }
+webhooks:
+  - name: silent.example.com
+    clientConfig: { url: 'https://127.0.0.1:${port}/' }
+    rules: [{ apiGroups: [''], apiVersions: ['*'], resources: [nodes], operations: [UPDATE] }]
+    matchConditions: [{ name: ours, expression: "request.userInfo.username.endsWith(':site-membership')" }]
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    failurePolicy: Ignore
+    timeoutSeconds: 30
+`);
+  try {
+    await sites().create(siteObject('a'));
+    const names = nodeNames(9); // one more than are written at a time
+    for (const name of names) await createNode(nodes(), { name, internalIPs: [addressOf(name)] });
+    const asked = once(silent, 'connection');
+    start();
+    await until('a slice', async () => (await sizes())['a-0'] === 9);
+    await asked;
+    const wireGuardPublicKey = publicKeyFor('later');
+    await nodes().mergePatch(names[0]!, {
+      metadata: { annotations: { [annotations.wireGuardPublicKey]: wireGuardPublicKey } },
+    });
+    await until('its key', async () =>
+      (await slices().get('a-0')).nodes?.some((entry) => entry.wireGuardPublicKey === wireGuardPublicKey),
+    );
+    expect(await Promise.all(names.map(siteLabel))).toEqual(names.map(() => undefined));
+  } finally {
+    api.kubectl('delete', 'validatingwebhookconfiguration', 'silent');
+    silent.close();
+    for (const socket of sockets) socket.destroy();
+  }
 });
 
 test('a peering counts sites and nodes and names a site that does not exist', async () => {

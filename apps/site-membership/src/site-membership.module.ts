@@ -8,6 +8,7 @@ import { nodeFingerprint } from '@unbounded/membership';
 
 import { membershipReconciler } from './membership.reconciler.ts';
 import { membershipMetrics } from './membership-metrics.ts';
+import { createNodeWrites } from './node-writes.ts';
 
 export type SiteMembershipConfig = ConfigOf<typeof controlPlaneOptions>;
 
@@ -24,13 +25,18 @@ const createParts = (config: SiteMembershipConfig, services: HostServices): read
     peerings: plane.informer(resourceOf(sitePeeringKind)),
   };
   const clients = {
-    nodes: plane.cluster.client(nodeResource),
     sites: clientOf(plane.cluster, siteKind),
     slices: clientOf(plane.cluster, siteNodeSliceKind),
     peerings: clientOf(plane.cluster, sitePeeringKind),
   };
+  const nodeWrites = createNodeWrites({
+    client: plane.cluster.client(nodeResource),
+    recorder: plane.recorder,
+    logger: plane.logger,
+    writes: createObjectWrites(plane),
+  });
   const keysOf = () => ['cluster'];
-  const controller = createController({
+  const sites = createController({
     name: 'sites',
     sources: [
       watches(caches.nodes, { keysOf, fingerprint: nodeFingerprint }),
@@ -44,14 +50,21 @@ const createParts = (config: SiteMembershipConfig, services: HostServices): read
       clients,
       metrics: membershipMetrics(plane.metrics),
       recorder: plane.recorder,
-      logger: plane.logger,
       writes: createObjectWrites(plane),
+      nodeWrites,
     }),
     gatherMs: GATHER_MS,
     logger: plane.logger,
     metrics: plane.metrics,
   });
-  return [plane.part([controller])];
+  const nodes = createController({
+    name: 'nodes',
+    sources: [nodeWrites.source],
+    reconcile: nodeWrites.reconcile,
+    logger: plane.logger,
+    metrics: plane.metrics,
+  });
+  return [plane.part([sites, nodes])];
 };
 
 export const siteMembershipModule = (config: SiteMembershipConfig) => (services: HostServices) =>

@@ -43,7 +43,8 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
   let doesForward = forwards;
   let sequence = 0n;
   let returned = true; // before the first one nothing can be lost
-  let [lostMs, returnedMs] = [performance.now(), -Infinity];
+  let lostMs = forwards ? performance.now() : -Infinity;
+  let returnedMs = -Infinity;
   const outstanding = createOutstanding<Uint8Array>();
 
   const happened = (event: 'success' | 'failure'): void => {
