@@ -136,16 +136,20 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     unblock('s1-g1');
   });
 
-  test('all gateways of a site: those that were lost last stay in use, and all say so', { timeout: 120_000 }, async () => {
-    for (const node of ['s1-g1', 's1-g2']) block(node);
-    for (const node of ['s1-g1', 's1-g2']) await tells(node, /False HostFirewallBlocks .*table inet admin/);
-    await tells('s1-w1', /False NotForwarding/);
-    for (const node of ['s1-g1', 's1-g2']) unblock(node);
-    // Nobody has to be put back into a group before packets pass.
-    const { lost } = await flowDuring({ ...(await across()), seconds: 5 }, async () => undefined);
-    expect(lost).toBe(0);
-    for (const node of ['s1-g1', 's1-g2', 's1-w1']) await isWell(node);
-  });
+  test(
+    'all gateways of a site: those that were lost last stay in use, and all say so',
+    { timeout: 120_000 },
+    async () => {
+      for (const node of ['s1-g1', 's1-g2']) block(node);
+      for (const node of ['s1-g1', 's1-g2']) await tells(node, /False HostFirewallBlocks .*table inet admin/);
+      await tells('s1-w1', /False NotForwarding/);
+      for (const node of ['s1-g1', 's1-g2']) unblock(node);
+      // Nobody has to be put back into a group before packets pass.
+      const { lost } = await flowDuring({ ...(await across()), seconds: 5 }, async () => undefined);
+      expect(lost).toBe(0);
+      for (const node of ['s1-g1', 's1-g2', 's1-w1']) await isWell(node);
+    },
+  );
 
   test(
     'a worker: its condition names what drops its packets, and no gateway is given up',
