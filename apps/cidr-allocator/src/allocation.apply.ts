@@ -14,12 +14,34 @@ export interface ApplyOptions {
   readonly onAllocated: (node: Node, allocation: Allocation) => void;
 }
 
+const WHAT = 'spec.podCIDRs';
+
+/** Those of which the Node does not rest after a write that failed. */
+export const dueAllocations = (
+  allocations: readonly Allocation[],
+  { nodes, writes }: Pick<ApplyOptions, 'nodes' | 'writes'>,
+): readonly Allocation[] =>
+  allocations.filter(({ node: name }) => {
+    const node = nodes.get(name);
+    return node !== undefined && !writes.isResting(node, WHAT);
+  });
+
+/** Those that were refused when they were last tried. */
+export const refusedAllocations = (
+  allocations: readonly Allocation[],
+  { nodes, writes }: Pick<ApplyOptions, 'nodes' | 'writes'>,
+): readonly Allocation[] =>
+  allocations.filter(({ node: name }) => {
+    const node = nodes.get(name);
+    return node !== undefined && writes.isRefused(node, WHAT);
+  });
+
 /** Writes the blocks to the nodes, each on its own. @throws AggregateError when the API server cannot be reached */
 export const applyAllocations = (allocations: readonly Allocation[], options: ApplyOptions): Promise<void> =>
   inParallel(allocations, PARALLEL_PATCHES, async (allocation) => {
     const node = options.nodes.get(allocation.node);
     if (!node) return;
-    await options.writes.attempt(node, 'spec.podCIDRs', async () => {
+    await options.writes.attempt(node, WHAT, async () => {
       const { podCIDRs } = allocation;
       const change = { spec: { podCIDR: podCIDRs[0], podCIDRs } };
       const isAsSeen = (now: Node): boolean => !nodeFacts(now).hasPodCIDRs;

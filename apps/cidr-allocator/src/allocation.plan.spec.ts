@@ -217,8 +217,20 @@ test('blocks that were released a moment ago, or that a node may not use, are gi
     planAllocations({ sites, nodes, cooling }).allocations.map(({ podCIDRs }) => podCIDRs[0]);
   const waiting = ['n1', 'n2', 'n3', 'n4', 'n5'].map((name, index) => node(name, `10.1.0.${index + 1}`));
   expect(order(waiting)).toEqual(['100.64.1.0/24', '100.64.2.0/24', '100.64.3.0/24', '100.64.0.0/24']);
+});
+
+test('a node that states a whole pool, or addresses in it, brings no block forward that was released a moment ago', () => {
+  const sites = [site('a', { podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/22'] }] })];
+  const first = (cooling: string[], ...others: NodeFacts[]) =>
+    planAllocations({ sites, nodes: [node('n1'), ...others], cooling: cooling.map(parsePrefix) }).allocations[0]
+      ?.podCIDRs[0];
   const greedy = node('greedy', '192.0.2.1', ['100.64.0.0/22']);
-  expect(order([...waiting, greedy])).toHaveLength(4);
+  expect(first(['100.64.0.0/24'], greedy)).toBe('100.64.1.0/24');
+  const inEach = Array.from({ length: 4 }, (_, index) => node(`s${index}`, `100.64.${index}.9`));
+  expect(first(['100.64.0.0/24'], ...inEach)).toBe('100.64.1.0/24');
+  // Nor when it has been deleted, as one is told to.
+  expect(first(['100.64.0.0/22', '100.64.0.0/24'])).toBe('100.64.1.0/24');
+  expect(first(['100.64.0.0/24', '100.64.1.0/24', '100.64.2.0/24', '100.64.3.0/24'], greedy)).toBe('100.64.0.0/24');
 });
 
 test('a record whose Node is gone keeps its block from others as long as another is free: an allocator that restarted', () => {
@@ -230,8 +242,12 @@ test('a record whose Node is gone keeps its block from others as long as another
     sliceIndex: 0,
     nodes: [{ name: 'gone', podCIDRs: ['100.64.0.0/24'] }],
   } as const;
-  const { allocations } = planAllocations({ sites: [site('a')], nodes: [node('x')], slices: [slice] });
-  expect(allocations).toMatchObject([{ podCIDRs: ['100.64.1.0/24'] }]);
+  const given = (...nodes: NodeFacts[]) =>
+    planAllocations({ sites: [site('a')], nodes, slices: [slice] }).allocations.map(({ podCIDRs }) => podCIDRs[0]);
+  expect(given(node('x'))).toEqual(['100.64.1.0/24']);
+  // Another Node of its name, without a block or with another: the pods of the former may live.
+  expect(given(node('gone'), node('x', '10.1.0.2'))).toEqual(['100.64.1.0/24', '100.64.2.0/24']);
+  expect(given(node('gone', '10.1.0.1', ['100.64.9.0/24']), node('x', '10.1.0.2'))).toEqual(['100.64.1.0/24']);
 });
 
 test('of two nodes with one block the one that a slice listed first has it, and the other is told', () => {

@@ -57,19 +57,17 @@ const byAge = (a: NodeFacts, b: NodeFacts): number => {
 
 /** Which addresses are not free. */
 interface Occupied {
-  /** Given: never given again. */
-  readonly taken: AddressSet;
-  /** Those, and what is given only when nothing else is left: claimed by nodes that may not use it, or just released. */
-  readonly avoided: AddressSet;
+  /** A block is taken from what the first of these leaves free, or else the next; what the last one has is never given. */
+  readonly levels: readonly AddressSet[];
   /** Holds addresses of the cluster itself. */
   readonly isForbidden: (pool: Prefix) => boolean;
 }
 
 /** Takes the first free block, pool after pool; of those to be avoided only when there is no other. */
-const takeBlock = (occupied: Occupied, { pools, blockLength }: FamilyPools): Prefix | undefined => {
-  for (const taken of [occupied.avoided, occupied.taken]) {
+const takeBlock = ({ levels, isForbidden }: Occupied, { pools, blockLength }: FamilyPools): Prefix | undefined => {
+  for (const level of levels) {
     for (const pool of pools) {
-      const block = occupied.isForbidden(pool) ? undefined : taken.firstFreeBlock(pool, blockLength);
+      const block = isForbidden(pool) ? undefined : level.firstFreeBlock(pool, blockLength);
       if (block) return block;
     }
   }
@@ -129,34 +127,41 @@ const sitePools = (sites: readonly Site[]) =>
   );
 
 /**
- * A block that a node may use is taken, and so is every other that is no wider than those given of the same pools: the node may come
- * back into its Site. A wider one that the node may not use takes the pool from nobody. Nor does an address that a node states
- * inside a block of pods: a block around it is only the last to be given.
+ * Blocks that were listed for a node which does not state them now: its Node is gone, or another one of its name. It is all that a
+ * restarted allocator knows of blocks that were released a moment ago.
  */
-const occupiedBy = (world: AllocationWorld, settled: readonly SettledNode[]): Pick<Occupied, 'taken' | 'avoided'> => {
+const orphansOf = ({ nodes, slices = [], pools = [] }: AllocationWorld): Prefix[] => {
+  const stated = new Map(nodes.map(({ name, podPrefixes }) => [name, podPrefixes]));
+  return [...recordsByNode(slices, pools)].flatMap(([name, { podCIDRs }]) => {
+    const present = new Set(stated.get(name)?.map(formatPrefix));
+    return [...podCIDRs].filter((text) => !present.has(text)).flatMap((text) => tryParsePrefix(text) ?? []);
+  });
+};
+
+/**
+ * A block that a node may use is taken, and so is every other that is no wider than those given of the same pools: the node may come
+ * back into its Site. A wider one that the node may not use takes the pool from nobody, present or just released. Nor does an address that
+ * a node states inside a block of pods: a block around it is only given before those that were released a moment ago, whose pods may live.
+ */
+const levelsOf = (world: AllocationWorld, settled: readonly SettledNode[]): AddressSet[] => {
   const widest = widestBlocks(world.sites);
+  const isWide = (prefix: Prefix): boolean =>
+    prefix.length < (widestGivenIn(world.sites, prefix) ?? widest[prefix.family]);
   const isUsed = ({ site, facts }: SettledNode, prefix: Prefix): boolean =>
     site !== undefined && facts.podPrefixes.includes(prefix);
   const claimed = settled.flatMap((node, index) =>
-    world.nodes[index]!.podPrefixes.map((prefix) => ({ prefix, isUsed: isUsed(node, prefix) })),
+    world.nodes[index]!.podPrefixes.map((prefix) => ({ prefix, isTaken: isUsed(node, prefix) || !isWide(prefix) })),
   );
-  const isTaken = ({ prefix, isUsed: used }: (typeof claimed)[number]): boolean =>
-    used || prefix.length >= (widestGivenIn(world.sites, prefix) ?? widest[prefix.family]);
-  // A record whose Node is gone is all that a restarted allocator knows of blocks that were released a moment ago.
-  const names = new Set(world.nodes.map(({ name }) => name));
-  const orphans = [...recordsByNode(world.slices ?? [], world.pools ?? [])]
-    .filter(([name]) => !names.has(name))
-    .flatMap(([, { podCIDRs }]) => [...podCIDRs].flatMap((text) => tryParsePrefix(text) ?? []));
-  const rest = claimed.filter((claim) => !isTaken(claim)).map(({ prefix }) => prefix);
   const pools = AddressSet.of(sitePools(world.sites).map(({ prefix }) => prefix));
   const stated = world.nodes.flatMap(({ internalAddresses }) =>
     internalAddresses.filter((address) => pools.has(address)).map(hostPrefix),
   );
-  const taken = claimed.filter(isTaken).map(({ prefix }) => prefix);
-  return {
-    taken: AddressSet.of(taken),
-    avoided: AddressSet.of([...taken, ...rest, ...stated, ...(world.cooling ?? []), ...orphans]),
-  };
+  const taken = claimed.filter(({ isTaken }) => isTaken).map(({ prefix }) => prefix);
+  const released = [...(world.cooling ?? []), ...orphansOf(world)].filter((prefix) => !isWide(prefix));
+  const rest = claimed.filter(({ isTaken }) => !isTaken).map(({ prefix }) => prefix);
+  return [[...taken, ...released, ...rest, ...stated], [...taken, ...released], taken].map((prefixes) =>
+    AddressSet.of(prefixes),
+  );
 };
 
 const allocate = (
@@ -165,7 +170,7 @@ const allocate = (
   underlayConflicts: readonly UnderlayConflict[],
 ) => {
   const forbidden = new Set(underlayConflicts.map(({ cidr }) => cidr));
-  let { taken, avoided } = occupiedBy(world, settled);
+  let levels = levelsOf(world, settled);
   const isForbidden = (pool: Prefix): boolean => forbidden.has(formatPrefix(pool));
   const allocations: Allocation[] = [];
   const waiting = new Map<string, Waiting>();
@@ -181,14 +186,14 @@ const allocate = (
     }
     const key = `${name}/${assignment.index}`;
     const full = waiting.get(key); // once full, full for all the others of this round
-    const result = full?.family ?? takeBlocks({ taken, avoided, isForbidden }, assignment);
+    const result = full?.family ?? takeBlocks({ levels, isForbidden }, assignment);
     if (isFull(result)) {
       if (full) full.nodes.push(node.name);
       else waiting.set(key, { site: name, assignment, family: result, nodes: [node.name] });
       continue;
     }
     if (result.length === 0) continue;
-    for (const block of result) [taken, avoided] = [taken.add(block), avoided.add(block)];
+    for (const block of result) levels = levels.map((level) => level.add(block));
     allocations.push({ node: node.name, site: name, podCIDRs: result.map(formatPrefix) });
   }
   return { allocations, exhaustions: [...waiting.values()].map(toExhaustion), unmatched };

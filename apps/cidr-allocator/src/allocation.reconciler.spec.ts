@@ -7,7 +7,7 @@ import {
   type Site,
   type SiteNodeSlice,
 } from '@unbounded/crds';
-import type { KubeObject, Node, ResourceClient } from '@unbounded/kube';
+import { ApiError, type KubeObject, type Node, type ResourceClient } from '@unbounded/kube';
 import { MOST_AT_ONCE, SLOWEST_MS } from '@unbounded/membership';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { nodeObject, objectStore } from '@unbounded/testing';
@@ -27,12 +27,18 @@ const site: Site = {
 const informerOf = <T extends KubeObject>(...objects: readonly T[]) =>
   ({ list: () => objects }) as unknown as Informer<T>;
 
-/** One round over these Sites, whose status is written nowhere. */
-const round = async (...sites: readonly Site[]) => {
+interface Parts {
+  readonly sites?: readonly Site[];
+  readonly nodes?: readonly Node[];
+  readonly nodeClient?: Partial<ResourceClient<Node>>;
+}
+
+/** Rounds over these objects; the status of Sites is written nowhere. */
+const rounds = ({ sites = [], nodes = [], nodeClient = {} }: Parts) => {
   const recorder = { record: () => {}, flush: async () => {}, dropped: 0 };
   const metrics = createMetrics();
   const reconcile = allocationReconciler({
-    nodes: informerOf<Node>(),
+    nodes: informerOf<Node>(...nodes),
     sites: informerOf(...sites),
     pools: informerOf<GatewayPool>(),
     slices: informerOf<SiteNodeSlice>(),
@@ -40,18 +46,40 @@ const round = async (...sites: readonly Site[]) => {
     clusterAddresses: async () => ({ apiServers: [], services: [] }),
     cooldown: createCooldown(60),
     writes: createObjectWrites({ recorder, logger: silentLogger, metrics }),
-    nodeClient: {} as ResourceClient<Node>,
+    nodeClient: nodeClient as ResourceClient<Node>,
     siteClient: { apply: async () => site } as unknown as ResourceClient<Site>,
     recorder,
     metrics: allocatorMetrics(metrics),
     logger: silentLogger,
   });
-  return reconcile('cluster', new AbortController().signal);
+  return () => reconcile('cluster', new AbortController().signal);
 };
+const round = (...sites: readonly Site[]) => rounds({ sites })();
 
 test('addresses of API servers and Services, which nothing watches, are looked at again after 30 s', async () => {
   expect(await round(site)).toEqual({ kind: 'again', afterMs: 30_000 });
   expect(await round()).toEqual({ kind: 'done' });
+});
+
+test('while the API server refuses the block of a node all nodes are listed anew for an attempt, and not in the rounds between', async () => {
+  const node = nodeObject({ name: 'n', internalIPs: ['10.1.0.1'] });
+  const count = { listed: 0, patched: 0 };
+  const next = rounds({
+    sites: [site],
+    nodes: [node],
+    nodeClient: {
+      async listAll() {
+        count.listed++;
+        return [node];
+      },
+      async mergePatch() {
+        count.patched++;
+        throw new ApiError('PATCH /nodes/n', 403, { reason: 'Forbidden' });
+      },
+    },
+  });
+  for (let index = 0; index < 5; index++) expect((await next()).kind).toBe('again');
+  expect(count).toEqual({ listed: 1, patched: 1 });
 });
 
 test('a pool concerns the allocation when its nodes or their external addresses change, not when a gateway reports', () => {

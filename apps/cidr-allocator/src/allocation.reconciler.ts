@@ -4,8 +4,8 @@ import { applyStatus, type EventRecorder, ignoreGone, type Node, type ResourceCl
 import { createFactsDamper, nodeFacts } from '@unbounded/membership';
 import type { Logger } from '@unbounded/telemetry';
 
-import { applyAllocations } from './allocation.apply.ts';
-import { type AllocationPlan, type Exhaustion, planAllocations } from './allocation.plan.ts';
+import { applyAllocations, dueAllocations, refusedAllocations } from './allocation.apply.ts';
+import { type Allocation, type AllocationPlan, type Exhaustion, planAllocations } from './allocation.plan.ts';
 import type { AllocatorMetrics } from './allocator-metrics.ts';
 import { MAX_AGE_MS } from './cluster-addresses.ts';
 import type { Cooldown } from './cooldown.ts';
@@ -130,6 +130,9 @@ const createPlanner = (options: AllocationReconcilerOptions) => {
   };
 };
 
+const byNames = (nodes: readonly Node[]): ReadonlyMap<string, Node> =>
+  new Map(nodes.map((node) => [node.metadata.name, node]));
+
 /** One key stands for the cluster: blocks of one node are free or taken only with a view of all. */
 export const allocationReconciler = (options: AllocationReconcilerOptions): Reconcile => {
   const { nodes, sites, nodeClient, siteClient, recorder, metrics, logger, writes } = options;
@@ -150,9 +153,14 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
         recorder.record({ about, type: 'Normal', reason: 'PodCIDRsAllocated', action: 'Allocate', note });
       },
     });
-  const writeStatus = ({ blocks, locators }: Plans, site: Site, signal: AbortSignal): Promise<void> =>
+  const writeStatus = (
+    { blocks, locators }: Plans,
+    refused: readonly Allocation[],
+    site: Site,
+    signal: AbortSignal,
+  ): Promise<void> =>
     writes.attempt(site, 'the status', () => {
-      const conditions = planSiteConditions(site, blocks, locators);
+      const conditions = planSiteConditions(site, blocks, locators, refused);
       const fields = { l2LocatorBlock: locators.blocks.get(site.metadata.name) };
       const withdrawn = locators.prefix === undefined ? [LOCATORS_ALLOCATED] : [];
       return applyStatus(
@@ -179,19 +187,21 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
     let objects = nodes.list();
     let siteObjects = sites.list();
     let current = plan(objects, siteObjects, cluster);
-    if (current.blocks.allocations.length > 0 || current.locators.isGiving) {
+    const due = dueAllocations(current.blocks.allocations, { nodes: byNames(objects), writes });
+    if (due.length > 0 || current.locators.isGiving) {
       objects = await nodeClient.listAll({ signal }); // the cache may not know yet what the last round or leader gave away
       if (current.locators.isGiving) siteObjects = await siteClient.listAll({ signal }); // their blocks for locators
       current = plan(objects, siteObjects, cluster);
     }
-    const byName = new Map(objects.map((node) => [node.metadata.name, node]));
+    const byName = byNames(objects);
     const siteNames = siteObjects.map(({ metadata }) => metadata.name);
     tell(current.blocks, byName, siteNames);
     tellLocators(current.locators, siteNames);
     try {
-      await writeBlocks(current, byName, signal);
+      if (due.length > 0) await writeBlocks(current, byName, signal);
     } finally {
-      await inParallel(siteObjects, PARALLEL_WRITES, (site) => writeStatus(current, site, signal));
+      const refused = refusedAllocations(current.blocks.allocations, { nodes: byName, writes });
+      await inParallel(siteObjects, PARALLEL_WRITES, (site) => writeStatus(current, refused, site, signal));
     }
     // Last: a locator counts only inside of the block that its Site's status shows.
     await writeLocators(current, objects, signal);

@@ -349,11 +349,12 @@ spec: { policyName: refuse-one, validationActions: [Deny] }
     });
     await until('the other status', () => condition('b', 'PodCIDRsAvailable'));
     expect((await blocks())['n1']).toBeUndefined();
+    expect((await condition('b', 'PodCIDRsAvailable'))?.status).toBe('True');
   } finally {
     api.kubectl('delete', 'validatingadmissionpolicybinding,validatingadmissionpolicy', 'refuse-one');
   }
   await until('the refused one follows', async () => (await blocks())['n1']);
-  await until('the refused status', () => condition('a', 'PodCIDRsAvailable'));
+  await until('the refused status', async () => (await condition('a', 'PodCIDRsAvailable'))?.status === 'True');
 });
 
 test('with a prefix in the Mesh Sites get blocks and nodes locators, a hostile claim is put right; without it all goes', async () => {

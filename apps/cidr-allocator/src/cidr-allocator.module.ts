@@ -1,6 +1,5 @@
 import { createController, createObjectWrites, watches } from '@unbounded/controller-runtime';
 import { gatewayPoolKind, meshKind, type Site, siteKind, siteNodeSliceKind } from '@unbounded/crds';
-import { parsePrefix } from '@unbounded/ip';
 import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
 import { openControlPlane } from '@unbounded/host/control-plane';
 import {
@@ -11,16 +10,19 @@ import {
   services as serviceResource,
   withoutImages,
 } from '@unbounded/kube';
-import { nodeFacts, nodeFingerprint } from '@unbounded/membership';
+import { nodeFingerprint } from '@unbounded/membership';
 
 import { allocationReconciler } from './allocation.reconciler.ts';
 import { allocatorMetrics } from './allocator-metrics.ts';
 import type { CidrAllocatorConfig } from './cidr-allocator.config.ts';
 import { createClusterAddresses } from './cluster-addresses.ts';
-import { createCooldown } from './cooldown.ts';
+import { createCooldown, releasedBy } from './cooldown.ts';
 import { poolFingerprint } from './underlay.plan.ts';
 
 const WHOLE_CLUSTER = () => ['cluster'];
+
+/** Nodes come in bursts, and whoever gives a block lists all of them anew. */
+const GATHER_MS = 100;
 
 /** A block for locators that somebody else writes or takes away is put right at once. */
 const siteFingerprint = ({ metadata, status }: Site): string =>
@@ -36,9 +38,8 @@ const createParts = (config: CidrAllocatorConfig, services: HostServices): reado
   const meshes = plane.informer(resourceOf(meshKind));
   const cooldown = createCooldown(config.blockCooldown);
   nodes.on((change) => {
-    if (change.type !== 'deleted') return;
-    const { podPrefixes, l2Locator } = nodeFacts(change.object);
-    cooldown.released([...podPrefixes, ...(l2Locator === undefined ? [] : [parsePrefix(l2Locator)])]);
+    if (change.type === 'deleted') cooldown.released(releasedBy(change.object, undefined));
+    if (change.type === 'updated') cooldown.released(releasedBy(change.previous, change.object));
   });
   const fatal = Promise.withResolvers<never>();
   fatal.promise.catch(() => undefined);
@@ -70,13 +71,14 @@ const createParts = (config: CidrAllocatorConfig, services: HostServices): reado
       nodeClient: plane.cluster.client(nodeResource),
       siteClient: plane.cluster.client(siteResource),
       recorder: plane.recorder,
-      metrics: allocatorMetrics(plane.metrics),
+      metrics: allocatorMetrics(plane.stateMetrics),
       logger: plane.logger,
       onExhausted: ({ site }) => {
         if (config.onExhaustion === 'exit')
           fatal.reject(new Error(`Site ${site} has no free pod CIDR (--on-exhaustion=exit)`));
       },
     }),
+    gatherMs: GATHER_MS,
     logger: plane.logger,
     metrics: plane.metrics,
   });

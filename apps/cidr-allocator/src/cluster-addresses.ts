@@ -26,12 +26,20 @@ export interface ClusterAddressesOptions {
 export const MAX_AGE_MS = 30_000;
 const OWN_SERVICE = { name: 'kubernetes', namespace: 'default' } as const;
 
+interface Known {
+  readonly apiServers: readonly Address[];
+  readonly cidrs: readonly Prefix[];
+  readonly own: readonly Prefix[];
+}
+
 const addressesOf = (texts: readonly string[]): readonly Address[] =>
   texts.flatMap((text) => tryParseAddress(text) ?? []);
 
 /**
  * Addresses of API servers (EndpointSlice `default/kubernetes`) and of Services: ServiceCIDRs where they are served, the
  * address of the Service `default/kubernetes`, and what the operator gave. What cannot be read stays as it was.
+ *
+ * What the result does rejects with ApiError before everything was read once: a block that is given stands for good.
  */
 export const createClusterAddresses = ({
   endpointSlices,
@@ -41,22 +49,28 @@ export const createClusterAddresses = ({
   logger,
   now = () => performance.now(),
 }: ClusterAddressesOptions): ((signal: AbortSignal) => Promise<ClusterAddresses>) => {
-  let known = { apiServers: [] as readonly Address[], cidrs: [] as readonly Prefix[], own: [] as readonly Prefix[] };
-  let readMs: number | undefined;
+  let known: Known | undefined;
+  let readMs = -Infinity;
 
-  const read = async <T>(what: string, fetch: () => Promise<T>, before: T): Promise<T> => {
+  const read = async <T>(
+    what: string,
+    fetch: () => Promise<readonly T[]>,
+    before: readonly T[] | undefined,
+  ): Promise<readonly T[]> => {
     try {
       return await fetch();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      // Before Kubernetes 1.33 there are no ServiceCIDRs.
-      if (!isNotFound(error)) logger.warn({ what, err: error }, 'cannot be read, blocks are checked without it');
+      // Before Kubernetes 1.33 there are no ServiceCIDRs, and not every API server keeps an EndpointSlice of itself.
+      if (isNotFound(error)) return before ?? [];
+      if (before === undefined) throw error;
+      logger.warn({ what, err: error }, 'cannot be read, blocks are checked with what was read before');
       return before;
     }
   };
 
   return async (signal) => {
-    if (readMs === undefined || now() - readMs >= MAX_AGE_MS) {
+    if (known === undefined || now() - readMs >= MAX_AGE_MS) {
       const at = { namespace: OWN_SERVICE.namespace, signal };
       known = {
         apiServers: await read(
@@ -65,12 +79,12 @@ export const createClusterAddresses = ({
             addressesOf(
               ((await endpointSlices.get(OWN_SERVICE.name, at)).endpoints ?? []).flatMap(({ addresses }) => addresses),
             ),
-          known.apiServers,
+          known?.apiServers,
         ),
         own: await read(
           'the Service of the API server',
           async () => addressesOf((await services.get(OWN_SERVICE.name, at)).spec?.clusterIPs ?? []).map(hostPrefix),
-          known.own,
+          known?.own,
         ),
         cidrs: await read(
           'ServiceCIDRs',
@@ -78,7 +92,7 @@ export const createClusterAddresses = ({
             (await serviceCidrs.listAll({ signal })).flatMap(({ spec }) =>
               (spec?.cidrs ?? []).flatMap((text) => tryParsePrefix(text) ?? []),
             ),
-          known.cidrs,
+          known?.cidrs,
         ),
       };
       readMs = now();

@@ -1,4 +1,6 @@
-import type { Prefix } from '@unbounded/ip';
+import { formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
+import type { Node } from '@unbounded/kube';
+import { nodeFacts } from '@unbounded/membership';
 
 /**
  * Blocks of Nodes that were deleted a moment ago: peers may still route them to the old node, and connections of its pods are
@@ -24,4 +26,23 @@ export const createCooldown = (cooldownMs: number, now: () => number = () => per
       return entries.map(({ prefix }) => prefix);
     },
   };
+};
+
+const locatorsOf = (node: Node): readonly Prefix[] => {
+  const { l2Locator } = nodeFacts(node);
+  return l2Locator === undefined ? [] : [parsePrefix(l2Locator)];
+};
+
+/**
+ * Blocks and locators that a Node had and has no more.
+ * @param now the Node of its name; another one where the deletion was not seen, after a new listing; undefined: there is none
+ */
+export const releasedBy = (before: Node, now: Node | undefined): readonly Prefix[] => {
+  // One and the same Node gets the locator again that somebody took away from it.
+  const isSame = now !== undefined && now.metadata.uid === before.metadata.uid;
+  const locators = isSame ? [] : locatorsOf(before);
+  const had = [...nodeFacts(before).podPrefixes, ...locators];
+  if (now === undefined || had.length === 0) return had;
+  const has = new Set([...nodeFacts(now).podPrefixes, ...locatorsOf(now)].map(formatPrefix));
+  return had.filter((prefix) => !has.has(formatPrefix(prefix)));
 };

@@ -25,40 +25,49 @@ const standingBlock = ({ status }: Site, prefix: Prefix): Prefix | undefined => 
   return block?.length === L2_LOCATOR_BLOCK_BITS && containsPrefix(prefix, block) ? block : undefined;
 };
 
-/** The blocks that locators of nodes lie in, with the Sites of these nodes; undefined: a node of no Site. */
-const sitesInBlocks = (
+/** How many nodes of a Site have their locators in a block; undefined: of no Site. */
+interface Use {
+  readonly block: Prefix;
+  readonly site: string | undefined;
+  readonly nodes: number;
+}
+
+const usesOf = (
   prefix: Prefix,
   nodes: readonly NodeFacts[],
   siteOf: (node: NodeFacts) => Site | undefined,
-): readonly (readonly [block: Prefix, site: string | undefined])[] => {
-  const found = new Map<string, readonly [Prefix, string | undefined]>();
+): readonly Use[] => {
+  const found = new Map<string, Use>();
   for (const node of nodes) {
     if (node.l2Locator === undefined) continue;
     const locator = parsePrefix(node.l2Locator);
     if (!containsPrefix(prefix, locator)) continue;
     const block = prefixOf({ family: 6, value: locator.address }, L2_LOCATOR_BLOCK_BITS);
     const site = siteOf(node)?.metadata.name;
-    found.set(`${formatPrefix(block)} ${site ?? ''}`, [block, site]);
+    const key = `${formatPrefix(block)} ${site ?? ''}`;
+    found.set(key, { block, site, nodes: (found.get(key)?.nodes ?? 0) + 1 });
   }
   return [...found.values()];
 };
 
-/** What may be given to a Site, as far as it matters in which order. */
-interface Candidates {
-  readonly taken: AddressSet;
-  /** Blocks in which nodes of other Sites still have their locators: packets of both would go to one node. */
-  readonly ofOthers: readonly Prefix[];
-  /** Blocks in which its own nodes have theirs: a Site whose status was lost, as in a restored cluster, is not renumbered. */
-  readonly ofItsOwn: readonly Prefix[];
-}
-
-const chooseBlock = (prefix: Prefix, { taken, ofOthers, ofItsOwn }: Candidates): Prefix | undefined => {
-  const avoided = ofOthers.length === 0 ? taken : taken.union(AddressSet.of(ofOthers));
-  return (
-    ofItsOwn.toSorted(comparePrefixes).find((block) => !avoided.overlaps(block)) ??
-    avoided.firstFreeBlock(prefix, L2_LOCATOR_BLOCK_BITS) ??
-    taken.firstFreeBlock(prefix, L2_LOCATOR_BLOCK_BITS)
-  );
+/**
+ * A Site whose status was lost, as in a restored cluster, is not renumbered: it gets the block in which most of its nodes have their locators,
+ * if others have fewer there, which are avoided one by one. Blocks with locators of others come last: packets of both would go to
+ * one node.
+ */
+const chooseBlock = (prefix: Prefix, taken: AddressSet, uses: readonly Use[], site: string): Prefix | undefined => {
+  const [own, others] = [true, false].map((isOwn) => uses.filter((use) => (use.site === site) === isOwn)) as [
+    Use[],
+    Use[],
+  ];
+  const foreignIn = (block: Prefix): number =>
+    others.reduce((sum, use) => sum + (comparePrefixes(use.block, block) === 0 ? use.nodes : 0), 0);
+  const former = own
+    .toSorted((a, b) => b.nodes - a.nodes || comparePrefixes(a.block, b.block))
+    .find(({ block, nodes }) => !taken.overlaps(block) && nodes > foreignIn(block));
+  if (former) return former.block;
+  const avoided = taken.union(AddressSet.of(others.map(({ block }) => block)));
+  return avoided.firstFreeBlock(prefix, L2_LOCATOR_BLOCK_BITS) ?? taken.firstFreeBlock(prefix, L2_LOCATOR_BLOCK_BITS);
 };
 
 /**
@@ -80,13 +89,10 @@ export const planLocatorBlocks = (
     taken = taken.add(block);
   }
   const without = index.sites.map(({ metadata }) => metadata.name).filter((name) => !blocks.has(name));
-  const inUse = without.length === 0 ? [] : sitesInBlocks(prefix, nodes, (node) => index.siteOf(node));
-  const blocksOf = (isWanted: (site: string | undefined) => boolean): Prefix[] =>
-    inUse.filter(([, site]) => isWanted(site)).map(([block]) => block);
+  const uses = without.length === 0 ? [] : usesOf(prefix, nodes, (node) => index.siteOf(node));
   const waiting: string[] = [];
   for (const name of without) {
-    const ofOthers = blocksOf((site) => site !== name);
-    const block = chooseBlock(prefix, { taken, ofOthers, ofItsOwn: blocksOf((site) => site === name) });
+    const block = chooseBlock(prefix, taken, uses, name);
     if (block) {
       blocks.set(name, block);
       taken = taken.add(block);

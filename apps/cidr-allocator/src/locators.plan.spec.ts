@@ -66,6 +66,22 @@ test.each<[string, readonly Site[], readonly NodeFacts[], Record<string, string>
     [node('x', 2, 'fd53:ab:cd:2005::/64')],
     { s1: first, s2: third },
   ],
+  [
+    'also where a node of no Site has one there, and where some of its nodes have theirs in a lower block',
+    [site(1), site(2)],
+    [
+      ...['a', 'b', 'c'].map((name, index) => node(name, 2, `fd53:ab:cd:200${index + 5}::/64`)),
+      node('stray', 9, 'fd53:ab:cd:2001::/64'),
+      node('few', 2, 'fd53:ab:cd:1001::/64'),
+    ],
+    { s1: first, s2: third },
+  ],
+  [
+    'but not where others have as many',
+    [site(1), site(2)],
+    [node('a', 2, 'fd53:ab:cd:2005::/64'), node('stray', 9, 'fd53:ab:cd:2001::/64')],
+    { s1: first, s2: second },
+  ],
   ['one with a locator of a node of its own is not', [site(1)], [node('x', 1, 'fd53:ab:cd:5::/64')], { s1: first }],
 ])('%s', (_, sites, nodes, blocks) => expect(show({ sites, nodes }).blocks).toEqual(blocks));
 
@@ -106,6 +122,20 @@ test.each<[string, Partial<LocatorWorld>, Record<string, string | undefined>]>([
       slices: [slice('listed', 'fd53:ab:cd:1::/64')],
     },
     { evil: 'fd53:ab:cd:2::/64', listed: 'fd53:ab:cd:1::/64' },
+  ],
+  [
+    'a node that lost its annotation gets again what it was listed with, and nobody else does',
+    { nodes: [node('b', 1, undefined, older), node('a', 1)], slices: [slice('a', 'fd53:ab:cd:1::/64')] },
+    { b: 'fd53:ab:cd:2::/64', a: 'fd53:ab:cd:1::/64' },
+  ],
+  [
+    'but not where that was released: another Node of its name had it',
+    {
+      nodes: [node('a', 1)],
+      slices: [slice('a', 'fd53:ab:cd:1::/64')],
+      cooling: [parsePrefix('fd53:ab:cd:1::/64')],
+    },
+    { a: 'fd53:ab:cd:2::/64' },
   ],
   [
     'one that was released a moment ago, and one of a Node that is gone, are given last',

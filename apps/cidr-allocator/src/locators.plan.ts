@@ -5,7 +5,7 @@ import {
   type Site,
   type SiteNodeSlice,
 } from '@unbounded/crds';
-import { formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
+import { containsPrefix, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
 import { type NodeFacts, recordsByNode, type SettledNode, settleNodes } from '@unbounded/membership';
 
 import { planLocatorBlocks } from './locator-blocks.plan.ts';
@@ -64,6 +64,8 @@ interface Occupied {
   readonly taken: Set<bigint>;
   /** What is given only when nothing else is left: stated by nodes that may not use it, or just released. */
   readonly avoided: ReadonlySet<bigint>;
+  /** By node: what was listed for it, and which nobody released: it lost its annotation. */
+  readonly former: ReadonlyMap<string, Prefix>;
 }
 
 const addressesOf = (prefixes: readonly Prefix[]): Set<bigint> =>
@@ -73,14 +75,18 @@ const addressesOf = (prefixes: readonly Prefix[]): Set<bigint> =>
 
 const occupiedBy = (world: LocatorWorld, settled: readonly SettledNode[]): Occupied => {
   const locatorsOf = ({ l2Locator }: NodeFacts): Prefix[] => (l2Locator === undefined ? [] : [parsePrefix(l2Locator)]);
-  const names = new Set(world.nodes.map(({ name }) => name));
-  // A record whose Node is gone is all that a restarted allocator knows of locators that were released a moment ago.
-  const orphans = [...recordsByNode(world.slices ?? [], world.pools ?? [])]
-    .filter(([name]) => !names.has(name))
-    .flatMap(([, { l2Locators }]) => [...l2Locators].map(parsePrefix));
+  const stated = new Map(world.nodes.map(({ name, l2Locator }) => [name, l2Locator]));
+  // A record of a locator that its node does not state now is all that a restarted allocator knows of those released a moment ago.
+  const orphans = [...recordsByNode(world.slices ?? [], world.pools ?? [])].flatMap(([name, { l2Locators }]) =>
+    [...l2Locators].filter((text) => stated.get(name) !== text).map((text) => [name, parsePrefix(text)] as const),
+  );
+  const released = addressesOf(world.cooling ?? []);
   return {
     taken: addressesOf(settled.flatMap(({ facts }) => locatorsOf(facts))),
-    avoided: addressesOf([...world.nodes.flatMap(locatorsOf), ...orphans, ...(world.cooling ?? [])]),
+    avoided: addressesOf([...world.nodes.flatMap(locatorsOf), ...orphans.map(([, locator]) => locator)]).union(
+      released,
+    ),
+    former: new Map(orphans.filter(([, { address }]) => !released.has(address))),
   };
 };
 
@@ -107,11 +113,19 @@ const give = (settled: readonly SettledNode[], blocks: ReadonlyMap<string, Prefi
   const locators = new Map<string, string | undefined>();
   const waiting = new Map<string, string[]>();
   const free = new Map([...blocks].map(([site, block]) => [site, freeLocators(block, occupied)]));
+  /** What the node had a moment ago: whoever took its annotation away changes nothing. */
+  const again = (node: string, site: string): Prefix | undefined => {
+    const [block, former] = [blocks.get(site), occupied.former.get(node)];
+    if (!block || !former || !containsPrefix(block, former) || former.address === block.address) return undefined;
+    if (occupied.taken.has(former.address)) return undefined;
+    occupied.taken.add(former.address);
+    return former;
+  };
   let given = 0;
   for (const { facts, site } of settled.toSorted((a, b) => byAge(a.facts, b.facts))) {
     if (!site) continue;
     const { name } = site.metadata;
-    const next = facts.l2Locator === undefined ? free.get(name)?.next().value : undefined;
+    const next = facts.l2Locator === undefined ? (again(facts.name, name) ?? free.get(name)?.next().value) : undefined;
     if (next) given++;
     const locator = next ? formatPrefix(next) : facts.l2Locator;
     locators.set(facts.name, locator);

@@ -119,3 +119,15 @@ test('of a shortage the condition says what is full, who waits and what helps', 
       'no free /52 in fd53:ab:cd::/48, spec.l2.locatorPrefix of Mesh default: write a shorter prefix that holds this one, and the other Sites keep their blocks; waiting: n1, n2',
   });
 });
+
+test('blocks that the API server refuses are told with their nodes; a full pool is told first', () => {
+  const conditionOf = (cidrBlocks: string[]) => {
+    const subject = site({ cidrBlocks });
+    const plan = planAllocations({ sites: [subject], nodes });
+    const refused = [...plan.allocations.slice(0, 2), { node: 'x', site: 'b', podCIDRs: [] }];
+    return planSiteConditions(subject, plan, planLocators({ sites: [subject], nodes }), refused)[0];
+  };
+  expect(conditionOf(['100.64.0.0/16'])).toMatchObject({ status: 'False', reason: 'WritesRefused' });
+  expect(conditionOf(['100.64.0.0/16'])?.message).toContain('the blocks of n0, n1 were refused');
+  expect(conditionOf(['100.64.0.0/23'])).toMatchObject({ reason: 'PodCIDRsExhausted' });
+});

@@ -1,7 +1,7 @@
 import { L2_LOCATOR_BITS, L2_LOCATOR_BLOCK_BITS, MESH_NAME, type Site } from '@unbounded/crds';
 import { listed } from '@unbounded/membership';
 
-import type { AllocationPlan } from './allocation.plan.ts';
+import type { Allocation, AllocationPlan } from './allocation.plan.ts';
 import type { LocatorPlan, LocatorShortage } from './locators.plan.ts';
 
 /** Only with stretched L2: without it the condition is withdrawn. */
@@ -15,7 +15,11 @@ interface SiteCondition {
   readonly observedGeneration?: number;
 }
 
-const available = ({ metadata, spec }: Site, plan: AllocationPlan): Omit<SiteCondition, 'observedGeneration'> => {
+const available = (
+  { metadata, spec }: Site,
+  plan: AllocationPlan,
+  refused: readonly Allocation[],
+): Omit<SiteCondition, 'observedGeneration'> => {
   const type = 'PodCIDRsAvailable';
   if (spec.manageCniPlugin === false) {
     return {
@@ -30,6 +34,11 @@ const available = ({ metadata, spec }: Site, plan: AllocationPlan): Omit<SiteCon
   if (exhausted.length === 0 && unmatched.length > 0) {
     const message = `no enabled entry of spec.podCidrAssignments has a nodeRegex that matches: ${listed(unmatched)}`;
     return { type, status: 'False', reason: 'NoMatchingAssignment', message };
+  }
+  const unwritten = refused.filter(({ site }) => site === metadata.name).map(({ node }) => node);
+  if (exhausted.length === 0 && unwritten.length > 0) {
+    const message = `the blocks of ${listed(unwritten)} were refused and are tried again: see the Events WriteRefused of these Nodes for the policy or webhook that refuses them`;
+    return { type, status: 'False', reason: 'WritesRefused', message };
   }
   if (exhausted.length === 0)
     return { type, status: 'True', reason: 'Available', message: 'no node waits for a block' };
@@ -86,15 +95,19 @@ const locatorsAllocated = (
   return [{ type, status: 'False', reason, message: shortageText(shortage, prefix) }];
 };
 
-/** What a Site's status says about its pod blocks and its locators. */
+/**
+ * What a Site's status says about its pod blocks and its locators.
+ * @param refused what was to be written, and was not taken
+ */
 export const planSiteConditions = (
   site: Site,
   plan: AllocationPlan,
   locators: LocatorPlan,
+  refused: readonly Allocation[] = [],
 ): readonly SiteCondition[] => {
   const generation = site.metadata.generation;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  return [available(site, plan), valid(site, plan), ...locatorsAllocated(site, locators)].map((condition) => ({
+  return [available(site, plan, refused), valid(site, plan), ...locatorsAllocated(site, locators)].map((condition) => ({
     ...condition,
     ...observed,
   }));

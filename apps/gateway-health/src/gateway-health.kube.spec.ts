@@ -125,6 +125,16 @@ test('an eligible node becomes a gateway with all that belongs to it, and loses 
   expect((await pools().get('p')).metadata.finalizers).toEqual([PROTECTION_FINALIZER]);
 
   await nodes().mergePatch('gw', { metadata: { labels: { gateway: null } } });
+  // As site-membership does: until then it would be cut off.
+  await clientOf(api.cluster, siteNodeSliceKind).create({
+    apiVersion,
+    kind: 'SiteNodeSlice',
+    metadata: { name: 'a-0' },
+    siteName: 'a',
+    sliceIndex: 0,
+    nodeCount: 1,
+    nodes: [{ name: 'gw', internalIPs: ['10.1.0.1'], podCIDRs: ['100.64.3.0/24', 'fd00:64::/64'] }],
+  });
   await until('no taint', async () => (await taints('gw')).length === 0);
   expect(await port('gw')).toBeUndefined();
   await until('no GatewayPoolNode', () =>

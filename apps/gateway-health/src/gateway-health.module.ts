@@ -183,7 +183,7 @@ const createParts = (config: GatewayHealthConfig, services: HostServices): reado
     reconcile: gatewaysReconciler({
       caches,
       clients,
-      metrics: gatewayMetrics(plane.metrics),
+      metrics: gatewayMetrics(plane.stateMetrics),
       recorder: plane.recorder,
       writes: createObjectWrites(plane),
       names,

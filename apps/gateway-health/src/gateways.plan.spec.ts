@@ -1,7 +1,8 @@
-import { type GatewayPool, GROUP_VERSION } from '@unbounded/crds';
-import { expect, test } from 'vitest';
+import { type GatewayPool, GROUP_VERSION, type SiteNodeSlice } from '@unbounded/crds';
+import { describe, expect, test } from 'vitest';
 import { assign, keyOf, node, object, pool, reachedPool, SITES, world } from './gateway-world.testdata.ts';
-import { type GatewayNode, planGateways } from './gateways.plan.ts';
+import { type GatewayNode, type GatewayWorld, planGateways } from './gateways.plan.ts';
+import { createLeavingWatch } from './leaving-gateways.ts';
 
 test('reach is that of the gateways that the plan lists, not of those that the pool’s status listed', () => {
   const planned = (subject: GatewayPool, nodes: GatewayNode[]) => {
@@ -99,4 +100,41 @@ test('a key that a slice lists is no gateway’s that claims it later', () => {
   const plan = planGateways(world({ nodes: [stolen, victim], sites, pools: [pool('p')], slices: [slice] }));
   expect(plan.pools[0]!.gateways).toEqual([]);
   expect(plan.pools[0]!.outsiders).toEqual([{ node: 'evil', reason: 'NoPublicKey' }]);
+});
+
+describe('a gateway that its pool does not take any more', () => {
+  const listed: GatewayPool = { ...pool('p'), status: { nodes: [{ name: 'g', wireGuardPublicKey: keyOf('g') }] } };
+  const slice = (...names: string[]): SiteNodeSlice => ({
+    ...{ apiVersion: GROUP_VERSION, kind: 'SiteNodeSlice', metadata: { name: 'a-0' } },
+    ...{ siteName: 'a', sliceIndex: 0, nodeCount: names.length },
+    nodes: names.map((name) => ({ name })),
+  });
+  const leaves = (parts: Partial<GatewayWorld>): boolean => {
+    const subject = node('g', {}, { annotatedPort: 51821, isTainted: true });
+    const { pools, roles } = planGateways(world({ nodes: [subject], pools: [listed], sites: SITES, ...parts }));
+    const isOut = pools.every(({ gateways }) => gateways.length === 0);
+    expect(roles.length > 0).toBe(isOut); // port and taint go with it, and not before
+    return isOut;
+  };
+  test('stays until a slice lists it', () => {
+    expect(leaves({})).toBe(false);
+    expect(leaves({ slices: [slice('other')] })).toBe(false);
+    expect(leaves({ slices: [slice('other'), slice('g')] })).toBe(true);
+  });
+  test('leaves at once where no slice will list it', () => {
+    expect(leaves({ sites: [] })).toBe(true);
+    expect(leaves({ nodes: [node('g', {}, { annotatedPort: 51821, isTainted: true, key: false })] })).toBe(true);
+    expect(planGateways(world({ nodes: [], pools: [listed], sites: SITES })).pools[0]!.gateways).toEqual([]);
+  });
+  test('stays for 30 s at most, each time anew', () => {
+    let nowMs = 0;
+    const staying = createLeavingWatch(() => nowMs);
+    expect(leaves({ staying })).toBe(false);
+    nowMs = 29_999;
+    expect(leaves({ staying })).toBe(false);
+    nowMs = 30_000;
+    expect(leaves({ staying })).toBe(true);
+    expect(leaves({ staying, slices: [slice('g')] })).toBe(true);
+    expect(leaves({ staying })).toBe(false);
+  });
 });

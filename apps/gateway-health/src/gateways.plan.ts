@@ -34,6 +34,7 @@ import {
   type Resolved,
   type UnresolvedName,
 } from './external-addresses.plan.ts';
+import { type Leaving, leavingGateways } from './leaving-gateways.ts';
 import { planPorts } from './ports.plan.ts';
 import { planReach } from './reachability.plan.ts';
 
@@ -61,6 +62,8 @@ export interface GatewayWorld {
   readonly resolvedOf?: (name: string) => Resolved | undefined;
   /** What counts of {@link resolveNodes}, if that is not all of it. */
   readonly standing?: Damped<ExternalPlan>;
+  /** Which of the gateways that leave stay for now; all, if it is not set. */
+  readonly staying?: (leaving: readonly Leaving[]) => Leaving[];
 }
 
 /** A node that a pool selects and that is not its gateway. */
@@ -260,16 +263,28 @@ const withReach = ({ sites, assignments, sitePeerings, poolPeerings, meshes }: G
   return pools.map((plan): PoolPlan => ({ ...plan, ...reach.get(plan.pool.metadata.name)! }));
 };
 
-/** Who is a gateway of which pool, by which port it is reached, and what can be reached through it. */
-export const planGateways = (world: GatewayWorld): GatewaysPlan => {
-  const pools = world.pools.toSorted((a, b) => byName(a.metadata, b.metadata));
-  const { facts, siteOf, ...names } = settle(world);
-  const members = new Map(
+/** Gateways by the pool that takes them, or that they have not left yet. */
+const membersOf = (
+  world: GatewayWorld,
+  pools: readonly GatewayPool[],
+  { facts, siteOf }: Pick<ReturnType<typeof settle>, 'facts' | 'siteOf'>,
+): ReadonlyMap<string, GatewayPool> => {
+  const taken = new Map(
     facts.flatMap((node) => {
       const pool = poolOf(node, pools);
       return pool ? [[node.name, pool] as const] : [];
     }),
   );
+  const leaving = leavingGateways({ pools, slices: world.slices }, facts, ({ name }) => taken.has(name), siteOf);
+  const staying = world.staying?.(leaving) ?? leaving;
+  return new Map([...taken, ...staying.map(({ node, pool }) => [node.name, pool] as const)]);
+};
+
+/** Who is a gateway of which pool, by which port it is reached, and what can be reached through it. */
+export const planGateways = (world: GatewayWorld): GatewaysPlan => {
+  const pools = world.pools.toSorted((a, b) => byName(a.metadata, b.metadata));
+  const { facts, siteOf, ...names } = settle(world);
+  const members = membersOf(world, pools, { facts, siteOf });
   const ports = portsOf(world, pools, members);
   const gatewayFacts = facts.filter(({ name }) => members.has(name));
   const byNode = new Map(facts.map((node) => [node.name, node]));

@@ -17,6 +17,7 @@ import { createGatewayWrites, type GatewayClients, isGatewayTaint } from './gate
 import type { ExternalPlan } from './external-addresses.plan.ts';
 import { type GatewayNode, type GatewaysPlan, planGateways, resolveNodes } from './gateways.plan.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
+import { createLeavingWatch } from './leaving-gateways.ts';
 import { planPoolConditions } from './pool-conditions.plan.ts';
 import { createReportWatch } from './report-watch.ts';
 import { missingNames } from './reachability.plan.ts';
@@ -106,6 +107,7 @@ export const gatewaysReconciler = ({
   const reports = createReportWatch(elapsed);
   const damper = createFactsDamper<ExternalPlan>(elapsed);
   const forwarding = createStatedForwarding(elapsed);
+  const staying = createLeavingWatch(elapsed);
   const read = () => ({
     nodes: caches.nodes.list(),
     slices: caches.slices.list(),
@@ -121,7 +123,7 @@ export const gatewaysReconciler = ({
     const world = read();
     const stated = { ...world, nodes: world.nodes.map(toGatewayNode), resolvedOf: (name: string) => names.get(name) };
     const standing = damper.accept(resolveNodes(stated), world.pools);
-    const plan = planGateways({ ...stated, standing });
+    const plan = planGateways({ ...stated, standing, staying });
     const said = forwarding(world.nodes);
     names.look(plan.names);
     metrics.state(plan.pools, standing.damped.union(said.damped).size);
@@ -142,12 +144,10 @@ export const gatewaysReconciler = ({
     await inParallel(plan.roles, PARALLEL_WRITES, (role) => write.role(nodes.get(role.node)!, role));
     await write.poolNodes(world.poolNodes, plan.poolNodes);
     const [sites, pools] = [nameSet(world.sites), nameSet(world.pools)];
-    await inParallel(world.assignments, PARALLEL_WRITES, (object) =>
-      write.accepted(object, [
-        ...missingNames(object.spec.sites, sites),
-        ...missingNames(object.spec.gatewayPools, pools),
-      ]),
-    );
+    await inParallel(world.assignments, PARALLEL_WRITES, (object) => {
+      const { spec } = object;
+      return write.accepted(object, [...missingNames(spec.sites, sites), ...missingNames(spec.gatewayPools, pools)]);
+    });
     await inParallel(world.poolPeerings, PARALLEL_WRITES, (object) =>
       write.accepted(object, missingNames(object.spec.gatewayPools, pools)),
     );

@@ -55,7 +55,7 @@ const createParts = (config: L2NetworksConfig, services: HostServices): readonly
       clients: clientsOf(plane.cluster),
       writes: createObjectWrites(plane),
       recorder: plane.recorder,
-      metrics: l2Metrics(plane.metrics),
+      metrics: l2Metrics(plane.stateMetrics),
       logger: plane.logger,
     }),
     logger: plane.logger,

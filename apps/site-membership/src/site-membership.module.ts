@@ -48,7 +48,7 @@ const createParts = (config: SiteMembershipConfig, services: HostServices): read
     reconcile: membershipReconciler({
       caches,
       clients,
-      metrics: membershipMetrics(plane.metrics),
+      metrics: membershipMetrics(plane.stateMetrics),
       recorder: plane.recorder,
       writes: createObjectWrites(plane),
       nodeWrites,

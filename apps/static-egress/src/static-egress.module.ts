@@ -121,7 +121,7 @@ const createParts = (config: StaticEgressConfig, services: HostServices): readon
       pace: createWritePace({ longestBreakMs: config.leaseDuration * LONGEST_BREAK }),
       writes: createObjectWrites(plane),
       recorder: plane.recorder,
-      metrics: egressMetrics(plane.metrics),
+      metrics: egressMetrics(plane.stateMetrics),
       logger: plane.logger,
     }),
     logger: plane.logger,

@@ -83,7 +83,7 @@ const wakingSource = ({ devices }: Informers, health: TailnetHealth, pauses: Pau
 const createShared = (plane: ControlPlane, informers: Informers, namespace: string) => {
   const { recorder } = plane;
   const clients = clientsOf(plane.cluster);
-  const metrics = registrarMetrics(plane.metrics);
+  const metrics = registrarMetrics(plane.stateMetrics);
   const health = createTailnetHealth();
   const records = () => informers.devices.list();
   const state = createTailnetState({

@@ -10,8 +10,8 @@ export interface ManagerOptions {
   readonly controllers: readonly Controller[];
   /** Not set: we are the only replica. */
   readonly election?: Election | undefined;
-  /** Runs on every election before the first key is worked on: state that must be read anew. */
-  readonly beforeWork?: (signal: AbortSignal) => Promise<void>;
+  /** Runs when the work has ended, because another replica leads or because of `stop`. */
+  readonly afterWork?: () => void;
   readonly logger: Logger;
 }
 
@@ -27,7 +27,7 @@ export interface Manager {
   readonly failed: Promise<never>;
 }
 
-export const createManager = ({ informers, controllers, election, beforeWork, logger }: ManagerOptions): Manager => {
+export const createManager = ({ informers, controllers, election, afterWork, logger }: ManagerOptions): Manager => {
   const workers = new AbortController();
   const caches = new AbortController();
   const failure = Promise.withResolvers<never>();
@@ -36,8 +36,8 @@ export const createManager = ({ informers, controllers, election, beforeWork, lo
   let following: Promise<unknown> = Promise.resolve();
 
   const work = async (signal: AbortSignal): Promise<void> => {
-    await beforeWork?.(signal);
     await Promise.all(controllers.map((controller) => controller.run(signal)));
+    afterWork?.();
   };
 
   const run = async (): Promise<void> => {

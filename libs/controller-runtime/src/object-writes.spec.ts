@@ -1,4 +1,4 @@
-import { ApiError, type EventRecord, TransportError } from '@unbounded/kube';
+import { ApiError, type EventRecord, NoAnswerError, TransportError } from '@unbounded/kube';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { expect, test } from 'vitest';
 
@@ -82,6 +82,41 @@ test('what is not wanted any more is forgotten', async () => {
 
 test('a broken connection is no fault of the object and ends the round', async () => {
   const { writes } = setUp();
-  const broken = new TransportError('no answer');
+  const broken = new TransportError('the answer broke off');
   await expect(writes.attempt(object('a'), 'the status', () => Promise.reject(broken))).rejects.toBe(broken);
+});
+
+test('a write that is not answered is the fault of its object, which rests: the round goes on', async () => {
+  const { events, writes } = setUp();
+  await writes.attempt(object('a'), 'the status', () => Promise.reject(new NoAnswerError('no answer for 30000 ms')));
+  expect(events).toHaveLength(1);
+  let isTried = false;
+  await writes.attempt(object('a'), 'the status', async () => void (isTried = true));
+  expect(isTried).toBe(false);
+  expect(writes.verdict().kind).toBe('again');
+});
+
+test('an object that rests is told without an attempt, and goes on resting', async () => {
+  const { clock, writes } = setUp();
+  expect(writes.isResting(object('a'), 'the status')).toBe(false);
+  await writes.attempt(object('a'), 'the status', () => Promise.reject(refusal));
+  for (let round = 0; round < 3; round++) {
+    expect(writes.isResting(object('a'), 'the status')).toBe(true);
+    expect(writes.isResting(object('b'), 'the status')).toBe(false);
+    expect(writes.verdict().kind).toBe('again');
+  }
+  clock.ms += 60_000;
+  expect(writes.isResting(object('a'), 'the status')).toBe(false);
+});
+
+test('an object is refused from an attempt that failed until one that does not; a conflict is no refusal', async () => {
+  const { clock, writes } = setUp();
+  const attempt = async (result: Promise<void>): Promise<boolean> => {
+    clock.ms += 60_000;
+    await writes.attempt(object('a'), 'the status', () => result);
+    return writes.isRefused(object('a'), 'the status');
+  };
+  expect(await attempt(Promise.reject(new ApiError('PUT', 409, { reason: 'Conflict' })))).toBe(false);
+  expect(await attempt(Promise.reject(refusal))).toBe(true);
+  expect(await attempt(Promise.resolve())).toBe(false);
 });

@@ -1,4 +1,4 @@
-import { type EventRecorder, isConflict, type KubeObject, TransportError } from '@unbounded/kube';
+import { type EventRecorder, isConflict, type KubeObject, NoAnswerError, TransportError } from '@unbounded/kube';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 
 import { backoffDelay, type BackoffOptions } from './backoff.ts';
@@ -19,6 +19,10 @@ export interface ObjectWrites {
     write: () => Promise<unknown>,
     endsRound?: (error: Error) => boolean,
   ): Promise<void>;
+  /** Whether {@link attempt} would leave it, because the object rests after a failure; that is remembered as after an attempt. */
+  isResting(about: KubeObject, what: string): boolean;
+  /** Whether the last attempt was refused, and by no faster writer. */
+  isRefused(about: KubeObject, what: string): boolean;
   /** Ends the round: comes back when the first resting object may be tried again, at the latest after `latestMs`. */
   verdict(latestMs?: number): Verdict;
 }
@@ -41,6 +45,10 @@ const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 500, maxMs: 15_000 };
 /** Another writer was faster: the next look at the caches solves it. */
 const CONFLICT_MS = 50;
 const LONGEST_REASON = 500;
+
+/** No connection, or no work any more. A write that is not answered may hang in a webhook for its object. */
+const isOfAll = (error: Error): boolean =>
+  (error instanceof TransportError && !(error instanceof NoAnswerError)) || error.name === 'AbortError';
 
 export const createObjectWrites = ({
   recorder,
@@ -74,18 +82,26 @@ export const createObjectWrites = ({
     recorder.record({ about, type: 'Warning', reason: 'WriteRefused', action: 'Write', note });
   };
 
+  const keyOf = ({ kind, metadata: { uid, name } }: KubeObject, what: string): string =>
+    `${kind} ${uid ?? name} ${what}`;
+  const want = (about: KubeObject, what: string): { readonly key: string; readonly isResting: boolean } => {
+    const key = keyOf(about, what);
+    wanted.add(key);
+    return { key, isResting: (failures.get(key)?.untilMs ?? 0) > now() };
+  };
+
   return {
+    isResting: (about, what) => want(about, what).isResting,
+    isRefused: (about, what) => (failures.get(keyOf(about, what))?.count ?? 0) > 0,
     attempt: async (about, what, write, endsRound = () => false) => {
-      const key = `${about.kind} ${about.metadata.uid ?? about.metadata.name} ${what}`;
-      wanted.add(key);
+      const { key, isResting } = want(about, what);
       refused.inc({ kind: about.kind ?? '' }, 0); // so that the first refusal is an increase
-      if ((failures.get(key)?.untilMs ?? 0) > now()) return;
+      if (isResting) return;
       try {
         await write();
         failures.delete(key);
       } catch (error) {
-        if (!(error instanceof Error) || error instanceof TransportError || error.name === 'AbortError') throw error;
-        if (endsRound(error)) throw error;
+        if (!(error instanceof Error) || isOfAll(error) || endsRound(error)) throw error;
         fail(key, about, what, error);
       }
     },

@@ -21,6 +21,8 @@ import {
 } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
 
+import type { Metrics } from '@unbounded/telemetry';
+
 import type { HostServices } from './host.ts';
 import type { HostPart } from './part.ts';
 
@@ -35,6 +37,8 @@ export interface ControlPlaneOptions {
 export interface ControlPlane extends HostServices {
   readonly cluster: Cluster;
   readonly recorder: EventRecorder;
+  /** For what the leader says of the cluster: gauges that it set are gone when another one leads. */
+  readonly stateMetrics: Metrics;
   informer<T extends KubeObject>(
     resource: Resource<T>,
     options?: Pick<InformerOptions<T>, 'trim' | 'filter'>,
@@ -42,6 +46,17 @@ export interface ControlPlane extends HostServices {
   /** Everything that `informer` gave, the election and these controllers, as one part of the host. */
   part(controllers: readonly Controller[]): HostPart;
 }
+
+/** As `metrics`, but for gauges: they say nothing from each `forget` until they are set again. */
+export const createStateMetrics = (metrics: Metrics): { readonly metrics: Metrics; readonly forget: () => void } => {
+  const gauges = new Set<{ reset(): void }>();
+  const gauge: Metrics['gauge'] = (options) => {
+    const created = metrics.gauge(options);
+    gauges.add(created);
+    return created;
+  };
+  return { metrics: { ...metrics, gauge }, forget: () => gauges.forEach((each) => each.reset()) };
+};
 
 /** A manager's work as a part of the host. @param onStopped when it has ended */
 export const managerPart = (name: string, manager: Manager, onStopped: () => void | Promise<void>): HostPart => ({
@@ -63,6 +78,7 @@ export const openControlPlane = ({ name, config, services }: ControlPlaneOptions
   const { events, leases } = coreClients(cluster);
   const recorder = createEventRecorder({ events, controller: `unbounded/${name}`, logger, metrics });
   const informers: Informer<KubeObject>[] = [];
+  const state = createStateMetrics(metrics);
   const election = config.leaderElect
     ? createElection({
         leases,
@@ -78,13 +94,14 @@ export const openControlPlane = ({ name, config, services }: ControlPlaneOptions
     ...services,
     cluster,
     recorder,
+    stateMetrics: state.metrics,
     informer: (resource, options) => {
       const informer = createInformer({ client: cluster.client(resource), logger, ...options });
       informers.push(informer);
       return informer;
     },
     part: (controllers) => {
-      const manager = createManager({ informers, controllers, election, logger });
+      const manager = createManager({ informers, controllers, election, afterWork: state.forget, logger });
       return managerPart('controllers', manager, async () => {
         await recorder.flush();
         cluster.close();

@@ -30,6 +30,9 @@ export class TransportError extends Error {
   override readonly name = 'TransportError';
 }
 
+/** A request that was sent, and to which no answer began for the idle timeout: a webhook for what it writes may hang, beside a healthy server. */
+export class NoAnswerError extends TransportError {}
+
 /**
  * An answer that had begun, and of which no byte came for the idle timeout. A watch may be as silent as that beside a healthy server, which
  * sends no bookmark to a watch of a resource that has no objects: it goes on from the same version.

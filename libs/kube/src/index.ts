@@ -7,6 +7,7 @@ export {
   isInvalid,
   ignoreGone,
   isNotFound,
+  NoAnswerError,
   TransportError,
 } from './api-error.ts';
 export type { ListOptions, ResourceClient, WatchEvent } from './client.ts';

@@ -1,11 +1,12 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 
-import { ApiError, IdleError, isNotFound, TransportError } from './api-error.ts';
+import { ApiError, IdleError, isNotFound, NoAnswerError, TransportError } from './api-error.ts';
 import { connect, ConnectionError } from './connection.ts';
 import { createTransport, type RequestObserver } from './transport.ts';
 
@@ -101,7 +102,24 @@ test('a server that is away is a transport error, and counted', async () => {
 
 test('a server that says nothing is given up', async () => {
   const transport = await serve(() => {});
-  await expect(transport.send({ ...get, idleTimeoutMs: 30 })).rejects.toThrow('no answer for 30 ms');
+  const late = new NoAnswerError('GET /x: no answer for 30 ms');
+  await expect(transport.send({ ...get, idleTimeoutMs: 30 })).rejects.toThrow(late);
+});
+
+test('a server that is reached and never asks for the request is no server: nobody’s write hangs there', async () => {
+  const sockets: Socket[] = [];
+  // Takes connections, and shakes no hand.
+  const server = createNetServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const connection = { server: new URL(`https://127.0.0.1:${port}`), credentials: async () => ({}), close: () => {} };
+  const answer = await createTransport(connection, () => {})
+    .send({ ...get, idleTimeoutMs: 30 })
+    .catch((error: unknown) => error);
+  expect(answer).toBeInstanceOf(TransportError);
+  expect(answer).not.toBeInstanceOf(NoAnswerError);
+  server.close();
+  for (const socket of sockets) socket.destroy();
 });
 
 test('a stream on which nothing more comes is told from one that breaks off', async () => {

@@ -3,7 +3,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { ApiError, IdleError, type Status, TransportError } from './api-error.ts';
+import { ApiError, IdleError, NoAnswerError, type Status, TransportError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 
 export interface ApiRequest {
@@ -107,15 +107,24 @@ const open = async ({ connection, peers }: Link, call: ApiRequest): Promise<Inco
       answer = response;
       resolve(response);
     });
+    let isConnected = false;
     outgoing.once('socket', (socket) => {
       socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
       notePeer(socket, peers);
+      isConnected = outgoing.reusedSocket;
+      if (!isConnected) socket.once(url.protocol === 'http:' ? 'connect' : 'secureConnect', () => (isConnected = true));
     });
     outgoing.once('timeout', () => {
       if (answer) answer.destroy(new IdleError(`${describe(call)}: nothing more for ${options.timeout} ms`));
-      else outgoing.destroy(new Error(`no answer for ${options.timeout} ms`));
+      else {
+        const late = isConnected ? NoAnswerError : TransportError;
+        outgoing.destroy(new late(`${describe(call)}: no answer for ${options.timeout} ms`));
+      }
     });
-    outgoing.once('error', (cause) => reject(new TransportError(`${describe(call)}: ${cause.message}`, { cause })));
+    outgoing.once('error', (cause) => {
+      if (cause instanceof TransportError) reject(cause);
+      else reject(new TransportError(`${describe(call)}: ${cause.message}`, { cause }));
+    });
     outgoing.end(body);
   });
 };
