@@ -10,7 +10,7 @@ import type { AllocatorMetrics } from './allocator-metrics.ts';
 import { MAX_AGE_MS } from './cluster-addresses.ts';
 import type { Cooldown } from './cooldown.ts';
 import { locatorPrefixOf } from './locator-prefix.plan.ts';
-import { applyLocators } from './locators.apply.ts';
+import { applyLocators, type ApplyLocatorsOptions } from './locators.apply.ts';
 import { type LocatorPlan, planLocators } from './locators.plan.ts';
 import { LOCATORS_ALLOCATED, planSiteConditions, shortageText } from './site-conditions.plan.ts';
 import type { ClusterAddresses } from './underlay.plan.ts';
@@ -133,6 +133,21 @@ const createPlanner = (options: AllocationReconcilerOptions) => {
 const byNames = (nodes: readonly Node[]): ReadonlyMap<string, Node> =>
   new Map(nodes.map((node) => [node.metadata.name, node]));
 
+const locatorOptions = (
+  { nodeClient: client, metrics, logger, writes }: AllocationReconcilerOptions,
+  nodes: readonly Node[],
+  signal: AbortSignal,
+): ApplyLocatorsOptions => ({
+  client,
+  writes,
+  nodes,
+  signal,
+  onWritten: ({ metadata }, locator) => {
+    if (locator !== undefined) metrics.locatorGiven();
+    logger.info({ node: metadata.name, locator }, locator === undefined ? 'locator removed' : 'locator allocated');
+  },
+});
+
 /** One key stands for the cluster: blocks of one node are free or taken only with a view of all. */
 export const allocationReconciler = (options: AllocationReconcilerOptions): Reconcile => {
   const { nodes, sites, nodeClient, siteClient, recorder, metrics, logger, writes } = options;
@@ -170,18 +185,6 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
         { fieldManager: FIELD_MANAGER, signal, recorder },
       ).catch(ignoreGone);
     });
-  const writeLocators = ({ locators }: Plans, objects: readonly Node[], signal: AbortSignal): Promise<void> =>
-    applyLocators(locators, {
-      client: nodeClient,
-      writes,
-      nodes: objects,
-      signal,
-      onWritten: ({ metadata }, locator) => {
-        if (locator !== undefined) metrics.locatorGiven();
-        logger.info({ node: metadata.name, locator }, locator === undefined ? 'locator removed' : 'locator allocated');
-      },
-    });
-
   return async (_key, signal) => {
     const cluster = await options.clusterAddresses(signal);
     let objects = nodes.list();
@@ -204,7 +207,7 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
       await inParallel(siteObjects, PARALLEL_WRITES, (site) => writeStatus(current, refused, site, signal));
     }
     // Last: a locator counts only inside of the block that its Site's status shows.
-    await writeLocators(current, objects, signal);
+    await applyLocators(current.locators, locatorOptions(options, objects, signal));
     // Nothing watches the addresses of API servers and Services: they are looked at again when they are due.
     return writes.verdict(sites.list().length === 0 ? undefined : Math.min(MAX_AGE_MS, current.nextMs));
   };

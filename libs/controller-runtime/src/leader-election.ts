@@ -111,6 +111,10 @@ const createCandidate = ({
   };
 };
 
+/** A pause before the next try; ends with the signal. */
+const pauseFor = (ms: number, signal: AbortSignal): Promise<void> =>
+  sleep(ms * (1 + JITTER * Math.random()), undefined, { signal }).catch(() => undefined);
+
 export const createElection = (options: ElectionOptions): Election => {
   const { name, identity, logger, leaseDurationMs = DEFAULT_LEASE_MS, onChange } = options;
   const candidate = createCandidate(options);
@@ -124,19 +128,20 @@ export const createElection = (options: ElectionOptions): Election => {
     logger.info({ lease: name, identity }, next ? 'became leader' : 'no longer leader');
   };
 
-  const pause = (signal: AbortSignal): Promise<void> =>
-    sleep(retryMs * (1 + JITTER * Math.random()), undefined, { signal }).catch(() => undefined);
+  const tryFor = (ms: number, signal: AbortSignal): Promise<boolean> =>
+    candidate.tryHold(AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(ms))]));
 
   /** Undefined when the signal aborts; else when (monotonic) the successful call began. */
   const acquire = async (signal: AbortSignal): Promise<number | undefined> => {
     while (!signal.aborted) {
       const startedMs = performance.now();
       try {
-        if (await candidate.tryHold(signal)) return startedMs;
+        // An answer that comes late is of a term that may have ended: another replica may lead by now.
+        if ((await tryFor(deadlineMs, signal)) && performance.now() < startedMs + deadlineMs) return startedMs;
       } catch (error) {
         if (!signal.aborted) logger.warn({ lease: name, err: error }, 'lease not readable');
       }
-      await pause(signal);
+      await pauseFor(retryMs, signal);
     }
     return undefined;
   };
@@ -144,19 +149,22 @@ export const createElection = (options: ElectionOptions): Election => {
   /** Resolves when leadership must end: another holder, no renewal in time, or the signal. */
   const keep = async (acquiredMs: number, signal: AbortSignal): Promise<void> => {
     let renewedMs = acquiredMs;
+    let tookMs = 0;
     for (;;) {
-      await pause(signal);
+      if (tookMs < retryMs) await pauseFor(retryMs, signal);
       if (signal.aborted) return;
       const startedMs = performance.now();
       const remainingMs = renewedMs + deadlineMs - startedMs;
       if (remainingMs <= 0) return logger.error({ lease: name }, 'lease not renewed in time');
       try {
-        const attempt = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(remainingMs))]);
-        if (!(await candidate.tryHold(attempt))) return logger.error({ lease: name }, 'lease taken by another replica');
+        // Half of the time: what hangs on a connection to a server that is gone may pass on a new one.
+        const isHeld = await tryFor(Math.min(remainingMs, deadlineMs / 2), signal);
+        if (!isHeld) return logger.error({ lease: name }, 'lease taken by another replica');
         renewedMs = startedMs;
       } catch (error) {
         if (!signal.aborted) logger.warn({ lease: name, err: error }, 'lease not renewed');
       }
+      tookMs = performance.now() - startedMs;
       // At once, not after another pause: a process that was suspended must not write on.
       if (performance.now() >= renewedMs + deadlineMs)
         return logger.error({ lease: name }, 'lease not renewed in time');

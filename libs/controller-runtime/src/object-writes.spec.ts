@@ -57,6 +57,24 @@ test('a conflict is retried soon, however long the rest of the round takes, and 
   expect(events).toEqual([]);
 });
 
+test('conflicts without end are retried more and more slowly: a cache that lags must not be asked 20 times a second', async () => {
+  const { clock, events, writes } = setUp();
+  const rests: number[] = [];
+  for (let count = 0; count < 12; count++) {
+    await writes.attempt(object('a'), 'the slice', () =>
+      Promise.reject(new ApiError('POST', 409, { reason: 'AlreadyExists' })),
+    );
+    const verdict = writes.verdict();
+    if (verdict.kind !== 'again') throw new Error('it does not come back');
+    rests.push(verdict.afterMs);
+    clock.ms += verdict.afterMs;
+  }
+  expect(rests[0]).toBeLessThanOrEqual(50);
+  expect(rests.at(-1)).toBeGreaterThanOrEqual(2500);
+  expect(rests.at(-1)).toBeLessThanOrEqual(5000);
+  expect(events).toEqual([]);
+});
+
 test('what concerns other writes as well is thrown, and is no refusal of the object', async () => {
   const { events, writes } = setUp();
   const conflict = new ApiError('PUT', 409, { reason: 'Conflict' });
@@ -88,7 +106,8 @@ test('a broken connection is no fault of the object and ends the round', async (
 
 test('a write that is not answered is the fault of its object, which rests: the round goes on', async () => {
   const { events, writes } = setUp();
-  await writes.attempt(object('a'), 'the status', () => Promise.reject(new NoAnswerError('no answer for 30000 ms')));
+  const late = new NoAnswerError('no answer for 30000 ms');
+  await expect(writes.attempt(object('a'), 'the status', () => Promise.reject(late))).resolves.toBeUndefined();
   expect(events).toHaveLength(1);
   let isTried = false;
   await writes.attempt(object('a'), 'the status', async () => void (isTried = true));

@@ -37,13 +37,15 @@ export interface ObjectWritesOptions {
 }
 
 interface Failure {
+  /** Refusals, and conflicts with other writers, each in a row. */
   readonly count: number;
+  readonly conflicts: number;
   readonly untilMs: number;
 }
 
 const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 500, maxMs: 15_000 };
-/** Another writer was faster: the next look at the caches solves it. */
-const CONFLICT_MS = 50;
+/** Another writer was faster: the next look at the caches solves it, unless these lag. */
+const CONFLICT_BACKOFF: BackoffOptions = { baseMs: 50, maxMs: 5000 };
 const LONGEST_REASON = 500;
 
 /** No connection, or no work any more. A write that is not answered may hang in a webhook for its object. */
@@ -68,8 +70,11 @@ export const createObjectWrites = ({
 
   const fail = (key: string, about: KubeObject, what: string, error: Error): void => {
     const conflict = isConflict(error);
-    const count = conflict ? (failures.get(key)?.count ?? 0) : (failures.get(key)?.count ?? 0) + 1;
-    failures.set(key, { count, untilMs: now() + (conflict ? CONFLICT_MS : backoffDelay(count, backoff)) });
+    const before = failures.get(key);
+    const count = (before?.count ?? 0) + (conflict ? 0 : 1);
+    const conflicts = conflict ? (before?.conflicts ?? 0) + 1 : 0;
+    const restMs = conflict ? backoffDelay(conflicts, CONFLICT_BACKOFF) : backoffDelay(count, backoff);
+    failures.set(key, { count, conflicts, untilMs: now() + restMs });
     const object = { kind: about.kind, name: about.metadata.name, what };
     if (conflict) {
       logger.debug({ ...object, reason: error.message }, 'conflict, retried');

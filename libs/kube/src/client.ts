@@ -146,7 +146,9 @@ const createReading = <T extends KubeObject>(
     { namespace, limit, continueToken, signal, ...selectors }: Parameters<Reading<T>['list']>[0] = {},
     accept?: string,
   ): Promise<Page<T>> => {
-    const query = { ...selectors, limit, continue: continueToken };
+    // Without a match a limit would make it the state of just this version, which the server reads from its store.
+    const match = selectors.resourceVersion === undefined ? {} : { resourceVersionMatch: 'NotOlderThan' };
+    const query = { ...selectors, ...match, limit, continue: continueToken };
     const request = { method: 'GET', path: collection(namespace), query, ...(accept && { accept }) } as const;
     const body = await send<ListBody<T>>(request, signal);
     return {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -120,6 +120,26 @@ test('a server that is reached and never asks for the request is no server: nobo
   expect(answer).not.toBeInstanceOf(NoAnswerError);
   server.close();
   for (const socket of sockets) socket.destroy();
+});
+
+test('requests over one connection leave nothing behind at its socket', async () => {
+  const sockets = new Set<Socket>();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const server = createServer((_, response) => response.end('{}')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const credentials = async () => ({ agent });
+  const transport = createTransport(
+    { server: new URL(`http://127.0.0.1:${port}`), credentials, close: () => {} },
+    () => {},
+  );
+  agent.on('free', (socket: Socket) => void sockets.add(socket));
+  for (let count = 0; count < 20; count++) await transport.send(get);
+  expect(sockets.size).toBe(1);
+  for (const name of ['connect', 'secureConnect', 'timeout', 'error', 'close'])
+    expect([...sockets][0]!.listenerCount(name)).toBeLessThan(5);
+  agent.destroy();
+  server.close();
 });
 
 test('a stream on which nothing more comes is told from one that breaks off', async () => {
