@@ -141,7 +141,8 @@ const orphansOf = ({ nodes, slices = [], pools = [] }: AllocationWorld): Prefix[
 /**
  * A block that a node may use is taken, and so is every other that is no wider than those given of the same pools: the node may come
  * back into its Site. A wider one that the node may not use takes the pool from nobody, present or just released. Nor does an address that
- * a node states inside a block of pods: a block around it is only given before those that were released a moment ago, whose pods may live.
+ * a node states inside a block of pods: blocks around these are given after all others, and those last that were released a moment ago,
+ * whose pods may live.
  */
 const levelsOf = (world: AllocationWorld, settled: readonly SettledNode[]): AddressSet[] => {
   const widest = widestBlocks(world.sites);

@@ -53,6 +53,11 @@ const loadKubeConfig = (kubeconfig: string | undefined): KubeConfig => {
 
 const TCP_KEEP_ALIVE_MS = 15_000;
 
+/** A token file may end in a newline, which no header may; kubectl and client-go leave it out as well. */
+const trimToken = (headers: Record<string, string>): void => {
+  if (headers['Authorization'] !== undefined) headers['Authorization'] = headers['Authorization'].trim();
+};
+
 /**
  * From a kubeconfig file or, without one, from KUBECONFIG, the home directory or the pod's service account. A token
  * file (service account) is read again within a minute of its rotation.
@@ -75,8 +80,10 @@ export const connect = (kubeconfig?: string): Connection => {
   return {
     server,
     credentials: async () => {
-      const options: RequestOptions = { headers: {} };
+      const headers: Record<string, string> = {};
+      const options: RequestOptions = { headers };
       await config.applyToHTTPSOptions(options);
+      trimToken(headers);
       if (cluster.proxyUrl) return options; // its agent knows the way through the proxy
       return { ...options, agent };
     },

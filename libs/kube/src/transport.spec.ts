@@ -113,11 +113,18 @@ test('a server that is reached and never asks for the request is no server: nobo
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const connection = { server: new URL(`https://127.0.0.1:${port}`), credentials: async () => ({}), close: () => {} };
-  const answer = await createTransport(connection, () => {})
-    .send({ ...get, idleTimeoutMs: 30 })
-    .catch((error: unknown) => error);
-  expect(answer).toBeInstanceOf(TransportError);
-  expect(answer).not.toBeInstanceOf(NoAnswerError);
+  const answer = (idleTimeoutMs: number): Promise<unknown> =>
+    createTransport(connection, () => {})
+      .send({ ...get, idleTimeoutMs })
+      .catch((error: unknown) => error);
+  const late = await answer(30);
+  expect(late).toBeInstanceOf(TransportError);
+  expect(late).not.toBeInstanceOf(NoAnswerError);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const watching = answer(150_000); // as long as a watch may be silent
+  await vi.waitUntil(() => sockets.length === 2);
+  vi.advanceTimersByTime(10_000);
+  expect(String(await watching)).toContain('no connection within 10000 ms');
   server.close();
   for (const socket of sockets) socket.destroy();
 });
@@ -209,7 +216,7 @@ test.each([
   const connection = connect(kubeconfig);
   const headers = async () => (await connection.credentials()).headers;
   expect(await headers()).toMatchObject({ Authorization: 'Bearer old' });
-  writeFileSync(tokenFile, 'new');
+  writeFileSync(tokenFile, 'new\n');
   vi.setSystemTime(Date.now() + 61_000);
   expect(await headers()).toMatchObject({ Authorization: 'Bearer new' });
   connection.close();

@@ -1,4 +1,4 @@
-import { type IncomingMessage, type OutgoingHttpHeaders, request as httpRequest } from 'node:http';
+import { type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -66,6 +66,8 @@ const notePeer = (socket: Socket, peers: Map<string, number>): void => {
 };
 
 const DEFAULT_IDLE_TIMEOUT_MS = 30_000;
+/** TCP and TLS. The kernel would try for two minutes, with longer and longer pauses, while a network that is back waits for a packet. */
+const CONNECT_TIMEOUT_MS = 10_000;
 /** Of an answer that is read as a whole: one that goes on for ever, a byte at a time, holds up whoever waits for it. */
 const LONGEST_ANSWER_MS = 300_000;
 /** Refusals with Retry-After (429 Too Many Requests, 503) are repeated this often, as client-go does. */
@@ -81,6 +83,19 @@ const queryText = (query: ApiRequest['query']): string => {
 };
 
 const describe = ({ method, path }: ApiRequest): string => `${method} ${path}`;
+
+/** At once on a connection that stands; one that takes too long ends the request. */
+const whenConnected = (call: ApiRequest, outgoing: ClientRequest, socket: Socket, then: () => void): void => {
+  const isPlain = outgoing.protocol === 'http:';
+  if (outgoing.reusedSocket || (isPlain && !socket.connecting)) return then();
+  const late = new TransportError(`${describe(call)}: no connection within ${CONNECT_TIMEOUT_MS} ms`);
+  const timer = setTimeout(() => outgoing.destroy(late), CONNECT_TIMEOUT_MS);
+  socket.once('close', () => clearTimeout(timer));
+  socket.once(isPlain ? 'connect' : 'secureConnect', () => {
+    clearTimeout(timer);
+    then();
+  });
+};
 
 const open = async ({ connection, peers }: Link, call: ApiRequest): Promise<IncomingMessage> => {
   const { server } = connection;
@@ -111,8 +126,7 @@ const open = async ({ connection, peers }: Link, call: ApiRequest): Promise<Inco
     outgoing.once('socket', (socket) => {
       socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
       notePeer(socket, peers);
-      isConnected = outgoing.reusedSocket;
-      if (!isConnected) socket.once(url.protocol === 'http:' ? 'connect' : 'secureConnect', () => (isConnected = true));
+      whenConnected(call, outgoing, socket, () => (isConnected = true));
     });
     outgoing.once('timeout', () => {
       if (answer) answer.destroy(new IdleError(`${describe(call)}: nothing more for ${options.timeout} ms`));
