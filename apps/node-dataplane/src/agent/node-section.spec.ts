@@ -16,6 +16,7 @@ let faults: StateFaults;
 let notes: string[];
 let unguarded: Problem[];
 let triggered: number;
+let detached: number;
 let concerns: (event: RouteEvent) => boolean;
 let isWatched: boolean;
 let section: Section;
@@ -31,9 +32,9 @@ const nft = {
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'node-section-'));
   faults = createStateFaults();
-  [notes, unguarded, triggered] = [[], [], 0];
+  [notes, unguarded, triggered, detached] = [[], [], 0, 0];
   section = await nodeSection.open({
-    attachment: { guard },
+    attachment: { guard, detachGone: async () => void detached++ },
     nft,
     faults,
     trigger: () => void triggered++,
@@ -55,6 +56,12 @@ test('repairs the guard of pods at each pass, and reports what it cannot, and wh
   expect(report.problems).toEqual(unguarded);
   expect(report.events).toEqual([{ type: 'Warning', reason: 'PodFramesDropped', action: 'GuardPods', note }]);
   expect((await section.pass()).report.events).toEqual([]);
+});
+
+test('looks for pods that went unheard of at each pass', async () => {
+  await section.pass();
+  await section.pass();
+  expect(detached).toBe(2);
 });
 
 test('hears of a file that cannot be written, reports it, and writes it once that works', async () => {

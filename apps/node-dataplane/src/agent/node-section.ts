@@ -6,8 +6,8 @@ import type { NodeEvent, SectionType } from '../section.port.ts';
 import { createProblemLog } from '../world/problem-log.ts';
 
 /**
- * What the agent itself keeps true of the node, whatever its sections do: the table of what pods may send is repaired, and files
- * that could not be written are written. In a loop of its own, so that both go on while a section hangs.
+ * What the agent itself keeps true of the node, whatever its sections do: the table of what pods may send is repaired, files
+ * that could not be written are written, and pods that went unheard of are detached. In a loop of its own, so that both go on while a section hangs.
  */
 
 const EVERY_MS = 5000;
@@ -23,7 +23,7 @@ const eventsOf = (notes: readonly string[]): NodeEvent[] =>
 
 export const nodeSection: SectionType = {
   name: 'node',
-  async open({ attachment: { guard }, nft, faults, trigger, onKernelChange, logger }) {
+  async open({ attachment: { guard, detachGone }, nft, faults, trigger, onKernelChange, logger }) {
     const logProblems = createProblemLog(logger);
     const watch = watchTable(nft, { family: 'bridge', name: NFT_GUARD_TABLE }, { onChange: trigger, logger });
     onKernelChange(concernsPods);
@@ -32,6 +32,7 @@ export const nodeSection: SectionType = {
       async pass() {
         const unguarded = await guard.ensure();
         faults.retry();
+        void detachGone(); // sections' hooks may take their time
         const problems = [...unguarded, ...faults.problems()];
         logProblems(problems);
         return { nextPassMs: EVERY_MS, report: { problems, events: eventsOf(guard.takeNotes()) } };

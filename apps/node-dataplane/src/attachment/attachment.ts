@@ -5,6 +5,7 @@ import { createNftables } from '@unbounded/nftables';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { AgentConfig } from '../agent.config.ts';
 import { checksumPinFolder, createChecksumGuard } from './checksum-guard/checksum-guard.ts';
+import { createGonePods } from './gone-pods.ts';
 import { installCniPlugin } from './install.ts';
 import { openPlanGate, type PlanGate } from './plan-gate.ts';
 import { createPodRegistry, type PodAttachment, type PodRegistry } from './pods.ts';
@@ -24,6 +25,8 @@ export interface Attachment {
   readonly guard: SourceGuard;
   readonly gate: PlanGate;
   readonly hooks: Pick<HookedPods, 'handle' | 'problemOf'>;
+  /** Detaches pods that went while nobody heard of it. Never rejects. */
+  detachGone(): Promise<void>;
   /** From then on pods are attached. */
   listen(): Promise<void>;
   /** No pod is attached any more; requests that have come get their answers, unless they take too long. */
@@ -60,8 +63,15 @@ export const openAttachment = async (
   const gate = openPlanGate(join(dirname(cniSocket), 'plan-applied'), logger);
   const ports = podPorts(guard, pods);
   const hooked = hookedPods({ hooks, ports, registered: () => pods.list(), annotationsOf, logger });
+  const detachGone = createGonePods({
+    registered: () => pods.list(),
+    linkNames: async () => new Set((await net.links.list()).map(({ name }) => name)),
+    detach: (containerId, interfaceName) => hooked.detach(containerId, interfaceName),
+    logger,
+  });
   let server: CniServer | undefined;
   return {
+    detachGone,
     pods,
     bridgePods: onBridge,
     guard,

@@ -101,6 +101,45 @@ describe('the CNI configuration', () => {
     },
   );
 
+  test('is kept as it should be where it is in use, also beside one of another plug-in that came later', () => {
+    ensureCniConfig(folders, planFor('w1'));
+    writeFileSync(join(folder, '87-podman-bridge.conflist'), '{}');
+    const problem = {
+      reason: 'ForeignCNIConfig',
+      message: expect.stringContaining('87-podman-bridge.conflist beside ours'),
+    };
+    const moved = { ...planFor('w1'), podCidrs: ['100.65.99.0/24'] };
+    expect(ensureCniConfig(folders, moved)).toEqual([problem]);
+    expect(readFileSync(file(), 'utf8')).toContain('100.65.99.0/24');
+    rmSync(folders.volatile, { recursive: true }); // a boot
+    expect(ensureCniConfig(folders, moved)).toEqual([problem]);
+    expect(readFileSync(file(), 'utf8')).toContain('100.65.99.0/24');
+  });
+
+  test('goes when pods are another plug-in’s and that one’s is there, or when it leads nowhere; until then it stays in use', () => {
+    const others = { ...planFor('w1'), manageCni: false };
+    ensureCniConfig(folders, planFor('w1'));
+    expect(ensureCniConfig(folders, others)).toEqual([]);
+    expect(existsSync(file())).toBe(true);
+    writeFileSync(join(folder, '20-other.conflist'), '{}');
+    expect(ensureCniConfig(folders, others)).toEqual([]);
+    expect([readdirSync(folder), readdirSync(folders.volatile)]).toEqual([['20-other.conflist'], []]);
+    rmSync(join(folder, '20-other.conflist'));
+
+    ensureCniConfig(folders, planFor('w1'));
+    rmSync(folders.volatile, { recursive: true });
+    ensureCniConfig(folders, others);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('of our name that is not ours stays where pods are another plug-in’s', () => {
+    mkdirSync(folder);
+    writeFileSync(file(), 'theirs');
+    writeFileSync(join(folder, '20-other.conflist'), '{}');
+    ensureCniConfig(folders, { ...planFor('w1'), manageCni: false });
+    expect(readFileSync(file(), 'utf8')).toBe('theirs');
+  });
+
   test('is not ours where the Site says so, and waits for blocks', () => {
     expect(ensureCniConfig(folders, { ...planFor('w1'), manageCni: false })).toEqual([]);
     expect(ensureCniConfig(folders, { ...planFor('w1'), podCidrs: [] })).toEqual([]);

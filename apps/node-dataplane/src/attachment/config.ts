@@ -82,39 +82,54 @@ const writeList = (link: string, file: string, text: string): void => {
   replaceLink(link, file, MODES.directoryMode);
 };
 
+/** The link first: what it leads to is in use until then. */
+const remove = (link: string, file: string): void => {
+  removeFile(link);
+  removeFile(file);
+};
+
+const foreignProblem = (folder: string, foreign: readonly string[], isInUse: boolean): Problem => {
+  const names = foreign.join(', ');
+  const message = isInUse
+    ? `${folder} holds ${names} beside ours: the container runtime takes the first by name; remove it, or set manageCniPlugin: false on the Site`
+    : `${folder} holds ${names}: ours is not written; remove it, or set manageCniPlugin: false on the Site`;
+  return { reason: 'ForeignCNIConfig', message };
+};
+
 /**
  * Writes the configuration whole (the runtime may read at any moment), if it is not like that already. What stands in the runtime's folder
  * outlives a boot, and is a link to a file that does not: after a boot the runtime has no network for pods, and the node is NotReady,
  * until a plan is applied again. Else the plug-ins of the list would make a bridge of their own before.
+ *
+ * Beside one of another plug-in ours is not begun with, but goes on as it should be where it is in use. Where pods are another plug-in's
+ * (`manageCniPlugin: false`) ours goes once that plug-in's is there, or once it leads nowhere, with which the runtime would take none.
  */
 export const ensureCniConfig = (
   { configurations: folder, volatile }: CniConfigFolders,
   plan: PodsPlan,
   faults: StateFaults = createStateFaults(),
 ): Problem[] => {
-  if (!plan.manageCni || plan.podCidrs.length === 0) return [];
+  const [link, file] = [join(folder, CNI_CONF_NAME), join(volatile, CNI_CONF_NAME)];
+  const isOurs = leadsTo(link) === file;
+  if (plan.manageCni ? plan.podCidrs.length === 0 : !isOurs) return [];
   let foreign: readonly string[] = [];
   // Without knowing what is there ours is not written: the node may be served by another plug-in.
   const isKnown = faults.attempt(folder, () => {
     foreign = foreignConfigs(folder);
   });
   if (!isKnown) return [];
-  if (foreign.length > 0) {
-    return [
-      {
-        reason: 'ForeignCNIConfig',
-        message: `${folder} holds ${foreign.join(', ')}: ours is not written; remove it, or set manageCniPlugin: false on the Site`,
-      },
-    ];
+  if (!plan.manageCni) {
+    if (foreign.length > 0 || !existsSync(file)) faults.attempt(link, () => remove(link, file));
+    return [];
   }
-  const [link, file] = [join(folder, CNI_CONF_NAME), join(volatile, CNI_CONF_NAME)];
+  const problems = foreign.length === 0 ? [] : [foreignProblem(folder, foreign, isOurs)];
+  if (foreign.length > 0 && !isOurs) return problems;
   const text = `${JSON.stringify(cniConfig(plan), null, 2)}\n`;
-  if (leadsTo(link) === file && holds(file, text)) faults.settle(link);
+  if (isOurs && holds(file, text)) faults.settle(link);
   else faults.attempt(link, () => writeList(link, file, text));
-  return [];
+  return problems;
 };
 
 export const removeCniConfig = ({ configurations, volatile }: CniConfigFolders): void => {
-  removeFile(join(configurations, CNI_CONF_NAME));
-  removeFile(join(volatile, CNI_CONF_NAME));
+  remove(join(configurations, CNI_CONF_NAME), join(volatile, CNI_CONF_NAME));
 };

@@ -202,7 +202,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       const again = outcome.again || (!isReady && outcome.isUndecided);
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
-      const cni = takesPods ? ensureCniConfig(parts.cniFolders, plan, faults) : [];
+      const cni = takesPods || !plan.manageCni ? ensureCniConfig(parts.cniFolders, plan, faults) : [];
       const forwarding = parts.forwarding.look(rendered, dataplane.health.states());
       const others = [...forwarding.problems, ...relayed, ...cni, ...advanced.problems, ...fromNode()];
       const problems = [...outcome.problems, ...others];

@@ -1,0 +1,60 @@
+import { silentLogger } from '@unbounded/telemetry';
+import { expect, test } from 'vitest';
+import { createGonePods } from './gone-pods.ts';
+import type { PodAttachment } from './pods.ts';
+
+const pod = (name: string, hostVeth: string | undefined = `veth-${name}`): PodAttachment => ({
+  ...{ namespace: 'default', name, uid: name, containerId: name, interface: 'eth0', addresses: ['100.65.30.9'] },
+  ...{ netns: `/run/netns/${name}`, hostVeth },
+});
+
+/** A node that knows these pods, with these namespaces and links. */
+const node = (pods: PodAttachment[], there: { readonly namespaces: string[]; readonly links: string[] }) => {
+  const detached: string[] = [];
+  const state = { lists: 0, fails: new Set<string>(), wait: Promise.resolve() };
+  const detachGone = createGonePods({
+    registered: () => pods.filter(({ name }) => !detached.includes(name)),
+    async linkNames() {
+      state.lists++;
+      return new Set(there.links);
+    },
+    async detach(containerId) {
+      await state.wait;
+      if (state.fails.has(containerId)) throw new Error('busy');
+      detached.push(containerId);
+    },
+    logger: silentLogger,
+    exists: (path) => there.namespaces.includes(path),
+  });
+  return { detachGone, detached, state };
+};
+
+test('a pod whose namespace and port are gone is detached; one that has either is not, nor one whose port nobody knows', async () => {
+  const pods = [pod('gone'), pod('lives'), pod('unseen'), pod('leaving'), { ...pod('foreign'), hostVeth: undefined }];
+  const { detachGone, detached } = node(pods, {
+    namespaces: ['/run/netns/lives', '/run/netns/leaving'],
+    links: ['veth-lives', 'veth-unseen'],
+  });
+  await detachGone();
+  expect(detached).toEqual(['gone']);
+});
+
+test('the links are asked for only while a namespace is missing', async () => {
+  const { detachGone, state } = node([pod('a')], { namespaces: ['/run/netns/a'], links: [] });
+  await detachGone();
+  expect(state.lists).toBe(0);
+});
+
+test('one that cannot be detached is tried again, and two calls at a time are one', async () => {
+  const { detachGone, detached, state } = node([pod('a')], { namespaces: [], links: [] });
+  state.fails.add('a');
+  await detachGone();
+  expect(detached).toEqual([]);
+  state.fails.clear();
+  const held = Promise.withResolvers<void>();
+  state.wait = held.promise;
+  const both = [detachGone(), detachGone()];
+  held.resolve();
+  await Promise.all(both);
+  expect(detached).toEqual(['a']);
+});

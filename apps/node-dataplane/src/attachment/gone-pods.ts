@@ -1,0 +1,51 @@
+import { existsSync } from 'node:fs';
+import type { Logger } from '@unbounded/telemetry';
+import { podName } from './hook-choice.ts';
+import type { PodAttachment } from './pods.ts';
+
+/**
+ * Pods that went while nobody heard of it: DEL succeeds without an agent, also in the moments in which one starts, and is not repeated. Their
+ * addresses are given to others, to which what is known of them must not apply.
+ */
+
+export interface GonePodsParts {
+  readonly registered: () => readonly PodAttachment[];
+  /** Names of the links of the node. */
+  readonly linkNames: () => Promise<ReadonlySet<string>>;
+  readonly detach: (containerId: string, interfaceName: string) => Promise<void>;
+  readonly logger: Logger;
+  readonly exists?: (path: string) => boolean;
+}
+
+/** Detaches them as DEL does; never rejects. While it is at work another call does nothing. */
+export const createGonePods = ({
+  registered,
+  linkNames,
+  detach,
+  logger,
+  exists = existsSync,
+}: GonePodsParts): (() => Promise<void>) => {
+  let isAtWork = false;
+  const detachGone = async (): Promise<void> => {
+    const missing = registered().filter(({ netns, hostVeth }) => hostVeth !== undefined && !exists(netns));
+    if (missing.length === 0) return;
+    // A runtime may have its namespaces where this container does not see them: the port of a pod that lives is there.
+    const links = await linkNames();
+    const gone = missing.filter(({ hostVeth }) => !links.has(hostVeth!));
+    for (const pod of gone) {
+      logger.warn({ pod: podName(pod), addresses: pod.addresses }, 'a pod went unheard of, and is detached');
+      await detach(pod.containerId, pod.interface);
+    }
+  };
+  return async () => {
+    if (isAtWork) return;
+    isAtWork = true;
+    try {
+      await detachGone();
+    } catch (error) {
+      logger.error({ error: (error as Error).message }, 'pods that went cannot be detached; they are tried again');
+    } finally {
+      isAtWork = false;
+    }
+  };
+};
