@@ -90,6 +90,23 @@ test('what a section took is given back when it cannot be opened, each time, and
   expect([held.inputs, held.tables, handled.size]).toEqual([0, 0, 0]);
 });
 
+test('a source that a section stops itself is not held, nor stopped again', async () => {
+  let source: { stop(): Promise<void> } | undefined;
+  const { started, held } = await start({
+    open: async ({ openInputs }) => {
+      source = openInputs({ sites: siteKind });
+      openInputs({ sites: siteKind });
+      return section();
+    },
+  });
+  await started.attempted;
+  expect(held.inputs).toBe(2);
+  await source!.stop();
+  expect(held.inputs).toBe(1);
+  await started.stop(1000);
+  expect(held.inputs).toBe(0); // and not -1
+});
+
 test('an essential section that cannot be opened ends the start, and gives back what it took', async () => {
   const bed = openShared();
   const open = async (context: SectionContext): Promise<Section> => {

@@ -52,7 +52,7 @@ const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => 
   const [net, nft] = [kernelWrites.net(shared.net), kernelWrites.nft(shared.nft)];
   const tables = createSectionTables(type, { nft, newDrops, onChange: trigger, logger });
   const filters: Filter[] = [];
-  const taken: (() => unknown)[] = [() => tables[Symbol.dispose]()];
+  const taken = new Set<() => unknown>([() => tables[Symbol.dispose]()]);
   const context: SectionContext = {
     nodeName: config.nodeName,
     net,
@@ -66,8 +66,13 @@ const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => 
     openInputs: (kinds, filters) => {
       const source: WorldSource<typeof kinds> = world.inputs(kinds, filters);
       source.onChange(trigger);
-      taken.push(() => source.stop());
-      return source;
+      // A section that opens and stops sources as it goes must not keep what they held.
+      const stop = async (): Promise<void> => {
+        taken.delete(stop);
+        await source.stop();
+      };
+      taken.add(stop);
+      return { ...source, stop };
     },
     cluster: world.cluster,
     attachment,
@@ -80,7 +85,9 @@ const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => 
   };
   const giveBack = async (): Promise<void> => {
     filters.length = 0;
-    for (const give of taken.splice(0).toReversed()) await give();
+    const all = [...taken].toReversed();
+    taken.clear();
+    for (const give of all) await give();
   };
   return { context, filters, giveBack };
 };

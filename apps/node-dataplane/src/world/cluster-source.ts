@@ -12,20 +12,21 @@ interface Follower {
   readonly isSynced: () => boolean;
   readonly version: () => number;
   readonly follow: <T extends KubeObject>(informer: Informer<T>) => Informer<T>;
-  readonly onChange: (handler: () => void) => void;
+  /** Returns what takes the handler away again. */
+  readonly onChange: (handler: () => void) => () => void;
   readonly stop: () => Promise<void>;
 }
 
 const createFollower = (): Follower => {
   const abort = new AbortController();
-  const handlers: (() => void)[] = [];
+  const handlers = new Set<{ readonly call: () => void }>();
   const running: Promise<void>[] = [];
   const informers: Informer<KubeObject>[] = [];
   let version = 0;
   const isSynced = (): boolean => informers.every((informer) => informer.isSynced);
   const changed = (): void => {
     version++;
-    if (isSynced()) for (const handler of handlers) handler();
+    if (isSynced()) for (const { call } of handlers) call();
   };
   return {
     isSynced,
@@ -38,7 +39,11 @@ const createFollower = (): Follower => {
       void informer.synced.then(changed);
       return informer;
     },
-    onChange: (handler: () => void) => void handlers.push(handler),
+    onChange(call) {
+      const handler = { call };
+      handlers.add(handler);
+      return () => void handlers.delete(handler);
+    },
     stop: async (): Promise<void> => {
       abort.abort();
       await Promise.allSettled(running);
@@ -52,7 +57,8 @@ export interface NodeSource {
   /** As last seen. */
   node(): Node | undefined;
   readonly version: number;
-  onChange(handler: () => void): void;
+  /** Returns what takes the handler away again. */
+  onChange(handler: () => void): () => void;
   stop(): Promise<void>;
 }
 
@@ -83,6 +89,8 @@ export const createClusterSource = <T extends KindTable>(
   }: { readonly own: NodeSource; readonly logger: Logger; readonly filters?: InputFilters<T> },
 ): WorldSource<T> => {
   const { follow, isSynced, version, onChange, stop } = createFollower();
+  /** At the Node, which outlives this source. */
+  const handlers: (() => void)[] = [];
   const lists = Object.entries(kinds).map(([name, definition]) => {
     const filter = filters[name];
     const informer = createInformer({ client: clientOf(cluster, definition), logger, ...(filter && { filter }) });
@@ -100,8 +108,11 @@ export const createClusterSource = <T extends KindTable>(
     },
     onChange(handler) {
       onChange(handler);
-      own.onChange(handler);
+      handlers.push(own.onChange(handler));
     },
-    stop,
+    async stop() {
+      for (const takeAway of handlers.splice(0)) takeAway();
+      await stop();
+    },
   };
 };
