@@ -21,7 +21,7 @@ import {
 } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
 
-import type { Metrics } from '@unbounded/telemetry';
+import { createStateMetrics, type Metrics } from '@unbounded/telemetry';
 
 import type { HostServices } from './host.ts';
 import type { HostPart } from './part.ts';
@@ -46,17 +46,6 @@ export interface ControlPlane extends HostServices {
   /** Everything that `informer` gave, the election and these controllers, as one part of the host. */
   part(controllers: readonly Controller[]): HostPart;
 }
-
-/** As `metrics`, but for gauges: they say nothing from each `forget` until they are set again. */
-export const createStateMetrics = (metrics: Metrics): { readonly metrics: Metrics; readonly forget: () => void } => {
-  const gauges = new Set<{ reset(): void }>();
-  const gauge: Metrics['gauge'] = (options) => {
-    const created = metrics.gauge(options);
-    gauges.add(created);
-    return created;
-  };
-  return { metrics: { ...metrics, gauge }, forget: () => gauges.forEach((each) => each.reset()) };
-};
 
 /** A manager's work as a part of the host. @param onStopped when it has ended */
 export const managerPart = (name: string, manager: Manager, onStopped: () => void | Promise<void>): HostPart => ({

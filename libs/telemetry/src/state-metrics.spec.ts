@@ -1,7 +1,7 @@
-import { createMetrics } from '@unbounded/telemetry';
 import { expect, test } from 'vitest';
 
-import { createStateMetrics } from './control-plane.ts';
+import { createMetrics } from './metrics.ts';
+import { createStateMetrics } from './state-metrics.ts';
 
 test('what a replica said of the cluster as its leader is gone when it no longer leads, and what it counted stays', async () => {
   const all = createMetrics();
