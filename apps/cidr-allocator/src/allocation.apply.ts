@@ -16,25 +16,26 @@ export interface ApplyOptions {
 
 const WHAT = 'spec.podCIDRs';
 
-/** Those of which the Node does not rest after a write that failed. */
-export const dueAllocations = (
+type Selection = Pick<ApplyOptions, 'nodes' | 'writes'>;
+
+/** Those whose write is in this state. */
+const select = (
   allocations: readonly Allocation[],
-  { nodes, writes }: Pick<ApplyOptions, 'nodes' | 'writes'>,
+  nodes: Selection['nodes'],
+  isWanted: (node: Node) => boolean,
 ): readonly Allocation[] =>
   allocations.filter(({ node: name }) => {
     const node = nodes.get(name);
-    return node !== undefined && !writes.isResting(node, WHAT);
+    return node !== undefined && isWanted(node);
   });
 
+/** Those of which the Node does not rest after a write that failed. */
+export const dueAllocations = (allocations: readonly Allocation[], { nodes, writes }: Selection) =>
+  select(allocations, nodes, (node) => !writes.isResting(node, WHAT));
+
 /** Those that were refused when they were last tried. */
-export const refusedAllocations = (
-  allocations: readonly Allocation[],
-  { nodes, writes }: Pick<ApplyOptions, 'nodes' | 'writes'>,
-): readonly Allocation[] =>
-  allocations.filter(({ node: name }) => {
-    const node = nodes.get(name);
-    return node !== undefined && writes.isRefused(node, WHAT);
-  });
+export const refusedAllocations = (allocations: readonly Allocation[], { nodes, writes }: Selection) =>
+  select(allocations, nodes, (node) => writes.isRefused(node, WHAT));
 
 /** Writes the blocks to the nodes, each on its own. @throws AggregateError when the API server cannot be reached */
 export const applyAllocations = (allocations: readonly Allocation[], options: ApplyOptions): Promise<void> =>

@@ -1,9 +1,10 @@
 import type { GatewayPool, Site, SiteNodeSlice } from '@unbounded/crds';
 import { AddressSet, type Family, formatPrefix, hostPrefix, type Prefix, tryParsePrefix } from '@unbounded/ip';
-import { type NodeFacts, recordsByNode, type SettledNode, settleNodes, widestGivenIn } from '@unbounded/membership';
+import { type NodeFacts, type SettledNode, settleNodes, widestGivenIn } from '@unbounded/membership';
 
 import { type Assignment, type AssignmentProblem, type FamilyPools, parseAssignments } from './assignment.plan.ts';
 import { type BlockConflict, findConflicts } from './block-conflicts.plan.ts';
+import { orphansOf } from './orphans.ts';
 import { type ClusterAddresses, planUnderlayConflicts, type UnderlayConflict } from './underlay.plan.ts';
 
 /** Everything an allocation depends on. */
@@ -127,18 +128,6 @@ const sitePools = (sites: readonly Site[]) =>
   );
 
 /**
- * Blocks that were listed for a node which does not state them now: its Node is gone, or another one of its name. It is all that a
- * restarted allocator knows of blocks that were released a moment ago.
- */
-const orphansOf = ({ nodes, slices = [], pools = [] }: AllocationWorld): Prefix[] => {
-  const stated = new Map(nodes.map(({ name, podPrefixes }) => [name, podPrefixes]));
-  return [...recordsByNode(slices, pools)].flatMap(([name, { podCIDRs }]) => {
-    const present = new Set(stated.get(name)?.map(formatPrefix));
-    return [...podCIDRs].filter((text) => !present.has(text)).flatMap((text) => tryParsePrefix(text) ?? []);
-  });
-};
-
-/**
  * A block that a node may use is taken, and so is every other that is no wider than those given of the same pools: the node may come
  * back into its Site. A wider one that the node may not use takes the pool from nobody, present or just released. Nor does an address that
  * a node states inside a block of pods: blocks around these are given after all others, and those last that were released a moment ago,
@@ -158,7 +147,12 @@ const levelsOf = (world: AllocationWorld, settled: readonly SettledNode[]): Addr
     internalAddresses.filter((address) => pools.has(address)).map(hostPrefix),
   );
   const taken = claimed.filter(({ isTaken }) => isTaken).map(({ prefix }) => prefix);
-  const released = [...(world.cooling ?? []), ...orphansOf(world)].filter((prefix) => !isWide(prefix));
+  const orphans = orphansOf(
+    world,
+    ({ podCIDRs }) => podCIDRs,
+    ({ podPrefixes }) => podPrefixes.map(formatPrefix),
+  );
+  const released = [...(world.cooling ?? []), ...orphans.map(([, block]) => block)].filter((prefix) => !isWide(prefix));
   const rest = claimed.filter(({ isTaken }) => !isTaken).map(({ prefix }) => prefix);
   return [[...taken, ...released, ...rest, ...stated], [...taken, ...released], taken].map((prefixes) =>
     AddressSet.of(prefixes),

@@ -6,10 +6,11 @@ import {
   type SiteNodeSlice,
 } from '@unbounded/crds';
 import { containsPrefix, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
-import { type NodeFacts, recordsByNode, type SettledNode, settleNodes } from '@unbounded/membership';
+import { type NodeFacts, type SettledNode, settleNodes } from '@unbounded/membership';
 
 import { planLocatorBlocks } from './locator-blocks.plan.ts';
 import { checkLocatorPrefix, type PrefixRefusal } from './locator-prefix.plan.ts';
+import { orphansOf } from './orphans.ts';
 import type { ClusterAddresses } from './underlay.plan.ts';
 
 /** Everything that locators depend on. */
@@ -75,10 +76,10 @@ const addressesOf = (prefixes: readonly Prefix[]): Set<bigint> =>
 
 const occupiedBy = (world: LocatorWorld, settled: readonly SettledNode[]): Occupied => {
   const locatorsOf = ({ l2Locator }: NodeFacts): Prefix[] => (l2Locator === undefined ? [] : [parsePrefix(l2Locator)]);
-  const stated = new Map(world.nodes.map(({ name, l2Locator }) => [name, l2Locator]));
-  // A record of a locator that its node does not state now is all that a restarted allocator knows of those released a moment ago.
-  const orphans = [...recordsByNode(world.slices ?? [], world.pools ?? [])].flatMap(([name, { l2Locators }]) =>
-    [...l2Locators].filter((text) => stated.get(name) !== text).map((text) => [name, parsePrefix(text)] as const),
+  const orphans = orphansOf(
+    world,
+    ({ l2Locators }) => l2Locators,
+    ({ l2Locator }) => (l2Locator === undefined ? [] : [l2Locator]),
   );
   const released = addressesOf(world.cooling ?? []);
   return {

@@ -10,6 +10,7 @@ import {
   PROTECTION_FINALIZER,
   siteGatewayPoolAssignmentKind,
   siteKind,
+  type SiteNode,
   siteNodeSliceKind,
   sitePeeringKind,
 } from '@unbounded/crds';
@@ -73,6 +74,12 @@ const gateway = (name: string, extra: Partial<NodeInit> = {}) => {
 };
 const poolCondition = async (pool: string, type: string) =>
   (await pools().get(pool)).status?.conditions?.find((entry) => entry.type === type);
+/** As site-membership does. */
+const listInSlice = (node: SiteNode) =>
+  clientOf(api.cluster, siteNodeSliceKind).create({
+    ...{ apiVersion, kind: 'SiteNodeSlice', metadata: { name: 'a-0' } },
+    ...{ siteName: 'a', sliceIndex: 0, nodeCount: 1, nodes: [node] },
+  });
 const members = async (pool: string) => (await pools().get(pool)).status?.nodes?.map(({ name }) => name) ?? [];
 const port = async (node: string) => (await nodes().get(node)).metadata.annotations?.[annotations.wireGuardPort];
 const taints = async (node: string) =>
@@ -125,16 +132,8 @@ test('an eligible node becomes a gateway with all that belongs to it, and loses 
   expect((await pools().get('p')).metadata.finalizers).toEqual([PROTECTION_FINALIZER]);
 
   await nodes().mergePatch('gw', { metadata: { labels: { gateway: null } } });
-  // As site-membership does: until then it would be cut off.
-  await clientOf(api.cluster, siteNodeSliceKind).create({
-    apiVersion,
-    kind: 'SiteNodeSlice',
-    metadata: { name: 'a-0' },
-    siteName: 'a',
-    sliceIndex: 0,
-    nodeCount: 1,
-    nodes: [{ name: 'gw', internalIPs: ['10.1.0.1'], podCIDRs: ['100.64.3.0/24', 'fd00:64::/64'] }],
-  });
+  // Until then it would be cut off.
+  await listInSlice({ name: 'gw', internalIPs: ['10.1.0.1'], podCIDRs: ['100.64.3.0/24', 'fd00:64::/64'] });
   await until('no taint', async () => (await taints('gw')).length === 0);
   expect(await port('gw')).toBeUndefined();
   await until('no GatewayPoolNode', () =>
@@ -494,14 +493,7 @@ test('a gateway does not get the key that a slice lists for another node', async
   await pools().create(poolObject('p'));
   const key = { [annotations.wireGuardPublicKey]: publicKeyFor('victim') };
   await createNode(nodes(), { name: 'victim', internalIPs: ['10.1.9.1'], annotations: key });
-  await clientOf(api.cluster, siteNodeSliceKind).create({
-    apiVersion,
-    kind: 'SiteNodeSlice',
-    metadata: { name: 'a-0' },
-    siteName: 'a',
-    sliceIndex: 0,
-    nodes: [{ name: 'victim', wireGuardPublicKey: publicKeyFor('victim') }],
-  });
+  await listInSlice({ name: 'victim', wireGuardPublicKey: publicKeyFor('victim') });
   start();
   await gateway('evil', { annotations: key });
   const condition = await until('told', async () => {

@@ -17,15 +17,13 @@ import {
 
 import { createFactsDamper, nodeFacts } from '@unbounded/membership';
 
+import { FIELD_MANAGER, PARALLEL_WRITES } from './api-writes.ts';
 import { type MembershipPlan, type PeeringPlan, planMembership, type SitePlan } from './membership.plan.ts';
 import type { MembershipMetrics } from './membership-metrics.ts';
 import { planNodeConditions } from './node-conditions.plan.ts';
 import type { NodeWrites } from './node-writes.ts';
 import { peeringCondition, planSiteConditions } from './site-conditions.plan.ts';
 import { diffSlices } from './slices.plan.ts';
-
-const FIELD_MANAGER = 'unbounded-site-membership';
-const PARALLEL_WRITES = 8;
 
 interface MembershipCaches {
   readonly nodes: Informer<Node>;

@@ -10,6 +10,7 @@ import {
 } from '@unbounded/kube';
 import type { Logger } from '@unbounded/telemetry';
 
+import { FIELD_MANAGER, PARALLEL_WRITES } from './api-writes.ts';
 import type { LabelChange } from './membership.plan.ts';
 import type { NodeConditionChange } from './node-conditions.plan.ts';
 
@@ -43,8 +44,6 @@ export interface NodeWritesOptions {
 }
 
 const KEY = 'nodes';
-const FIELD_MANAGER = 'unbounded-site-membership';
-const PARALLEL_WRITES = 8;
 
 export const createNodeWrites = ({ client, recorder, logger, writes }: NodeWritesOptions): NodeWrites => {
   let planned: PlannedNodeWrites = { nodes: new Map(), labels: [], conditions: [] };

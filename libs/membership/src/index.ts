@@ -6,7 +6,7 @@ export { listed } from './listed.ts';
 export { keyRotationOf, type NodeFacts, nodeFacts, nodeFingerprint, type NodeObject } from './node-facts.ts';
 export { type NodeProblem, type NodeProblemReason, quote } from './node-problem.ts';
 export { type Ineligible, isSelected, isSelectorProtected, poolOf, whyIneligible } from './pool-match.ts';
-export { readRecords, recordsByNode } from './records.ts';
+export { type NodeRecord, readRecords, recordsByNode } from './records.ts';
 export { settleNodes } from './settle.ts';
 export type { SettledNode } from './settled-node.ts';
 export { widestGivenIn } from './site-blocks.ts';

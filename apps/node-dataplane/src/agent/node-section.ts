@@ -7,7 +7,8 @@ import { createProblemLog } from '../world/problem-log.ts';
 
 /**
  * What the agent itself keeps true of the node, whatever its sections do: the table of what pods may send is repaired, files
- * that could not be written are written, and pods that went unheard of are detached. In a loop of its own, so that both go on while a section hangs.
+ * that could not be written are written, and pods whose DEL was missed are detached. In a loop of its own, so that all of it goes on
+ * while a section hangs.
  */
 
 const EVERY_MS = 5000;

@@ -25,7 +25,7 @@ export interface Attachment {
   readonly guard: SourceGuard;
   readonly gate: PlanGate;
   readonly hooks: Pick<HookedPods, 'handle' | 'problemOf'>;
-  /** Detaches pods that went while nobody heard of it. Never rejects. */
+  /** Detaches pods whose DEL was missed. Never rejects. */
   detachGone(): Promise<void>;
   /** From then on pods are attached. */
   listen(): Promise<void>;

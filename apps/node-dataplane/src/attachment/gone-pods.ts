@@ -4,8 +4,8 @@ import { podName } from './hook-choice.ts';
 import type { PodAttachment } from './pods.ts';
 
 /**
- * Pods that went while nobody heard of it: DEL succeeds without an agent, also in the moments in which one starts, and is not repeated. Their
- * addresses are given to others, to which what is known of them must not apply.
+ * Pods whose DEL was missed: it succeeds without an agent, also while one starts, and the runtime does not repeat it. Their addresses are
+ * assigned to other pods, to which the state of the former must not apply.
  */
 
 export interface GonePodsParts {
@@ -33,7 +33,7 @@ export const createGonePods = ({
     const links = await linkNames();
     const gone = missing.filter(({ hostVeth }) => !links.has(hostVeth!));
     for (const pod of gone) {
-      logger.warn({ pod: podName(pod), addresses: pod.addresses }, 'a pod went unheard of, and is detached');
+      logger.warn({ pod: podName(pod), addresses: pod.addresses }, 'the DEL of a pod was missed: it is detached');
       await detach(pod.containerId, pod.interface);
     }
   };
@@ -43,7 +43,10 @@ export const createGonePods = ({
     try {
       await detachGone();
     } catch (error) {
-      logger.error({ error: (error as Error).message }, 'pods that went cannot be detached; they are tried again');
+      logger.error(
+        { error: (error as Error).message },
+        'pods whose DEL was missed cannot be detached; they are tried again',
+      );
     } finally {
       isAtWork = false;
     }

@@ -19,6 +19,7 @@ interface Follower {
 
 const createFollower = (): Follower => {
   const abort = new AbortController();
+  /** Each in an object of its own: a section gives the same handler to all of its sources. */
   const handlers = new Set<{ readonly call: () => void }>();
   const running: Promise<void>[] = [];
   const informers: Informer<KubeObject>[] = [];

@@ -1,5 +1,6 @@
 import { areEqual, createOutstanding, type Health, type Lost, nextHealth, resumed } from '@unbounded/health';
 import { nextToken } from './echo-tokens.ts';
+import { createLostSince } from './lost-since.ts';
 
 /** The echoes through one gateway in one family: whether they come back. */
 
@@ -43,7 +44,7 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
   let doesForward = forwards;
   let sequence = 0n;
   let returned = true; // before the first one nothing can be lost
-  let lostMs = forwards ? performance.now() : -Infinity;
+  const lost = createLostSince(forwards ? performance.now() : -Infinity);
   let returnedMs = -Infinity;
   const outstanding = createOutstanding<Uint8Array>();
 
@@ -62,7 +63,7 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
       return;
     }
     outstanding.add(sequence, token);
-    if (health.state === 'Healthy') lostMs = performance.now();
+    lost.sending(health.state);
   };
 
   return {
@@ -73,7 +74,7 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
       return settings;
     },
     get lost() {
-      return { sinceMs: lostMs, detectMs: settings.intervalMs * settings.detectMultiplier };
+      return lost.of(settings);
     },
     get returnedMs() {
       return returnedMs;

@@ -17,6 +17,7 @@ import type { ProbePlan } from '@unbounded/topology';
 import { createRequestFilter } from '../../thread/request-filter.ts';
 import { startTicking } from '../../thread/ticking.ts';
 import { createLossWindow } from './loss-window.ts';
+import { createLostSince } from './lost-since.ts';
 import type { Verdict } from './verdict-file.ts';
 
 /** The probing of one peer in one family: requests at the interval of the link, and what their replies mean. */
@@ -132,23 +133,17 @@ type Detection = Pick<ProbePlan, 'intervalMs' | 'detectMultiplier'>;
 /** The state of the peer, and since when its probes are missed. */
 const createPeerHealth = (known: Verdict | undefined, onChange: () => void) => {
   let health: Health = known ? resumed(known.state) : NEW_PEER;
-  let lostMs = -Infinity;
+  const lost = createLostSince();
   return {
     state: () => health.state,
     isAnswering: () => health.last === 'success',
-    /** Before each probe: the first one that is missed is the last one that a Healthy peer was sent. */
-    probing(): void {
-      if (health.state === 'Healthy') lostMs = performance.now();
-    },
+    probing: () => lost.sending(health.state),
     happened(event: ProbeEvent, { detectMultiplier }: Detection): void {
       const { state } = health;
       health = nextHealth(health, event, detectMultiplier);
       if (health.state !== state) onChange();
     },
-    lost: ({ intervalMs, detectMultiplier }: Detection): Lost => ({
-      sinceMs: lostMs,
-      detectMs: intervalMs * detectMultiplier,
-    }),
+    lost: (settings: Detection): Lost => lost.of(settings),
   };
 };
 
