@@ -174,6 +174,18 @@ test('by a node port it stands on gateways and is found there, by the annotated 
   expect(affinity).toEqual({
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: names } },
   });
+  // Another one does not start the relay anew.
+  await createNode(nodes, {
+    name: 'another',
+    internalIPs: ['10.1.0.4'],
+    labels: { gateway: 'p' },
+    annotations: {
+      [annotations.wireGuardPublicKey]: publicKeyFor('another'),
+      [annotations.externalAddress]: '203.0.113.8',
+    },
+  });
+  await until('told', says('203.0.113.8'));
+  expect((await clients().deployments.get('relay', at)).spec!.template.spec).toMatchObject({ affinity });
 });
 
 test('what somebody changes or deletes is made again', async () => {

@@ -205,6 +205,35 @@ describe('relays stand on gateways that can be called from outside', () => {
     expect(podOf('NodePort', 'g1')).not.toHaveProperty('affinity.podAffinity');
   });
 
+  describe('where they stand, another set of gateways starts them anew only when it must:', () => {
+    type Kind = 'NodePort' | 'LoadBalancer';
+    const of = (serviceType: Kind, nodes: string[], standing?: Deployment) =>
+      planDeployment(place(managed({ serviceType, replicas: 2 }), ...nodes), image, standing);
+    const NOT: string[] = [];
+    test.each<[string, Kind, string[], string[], boolean]>([
+      ['another one is there', 'LoadBalancer', ['g1', 'g2'], ['g0', 'g1', 'g2'], true],
+      ['another one is there', 'NodePort', ['g1', 'g2'], ['g0', 'g1', 'g2'], true],
+      ['one of more than there are replicas is gone', 'LoadBalancer', ['g1', 'g2', 'g3'], ['g1', 'g3'], true],
+      ['one to which a node port leads is gone', 'NodePort', ['g1', 'g2', 'g3'], ['g1', 'g3'], false],
+      ['too few are left', 'LoadBalancer', ['g1', 'g2'], ['g1', 'g3'], false],
+      ['another one has room for a replica', 'NodePort', ['g1'], ['g1', 'g2'], false],
+      ['all are gone, as when the status of pools is lost', 'LoadBalancer', ['g1', 'g2'], NOT, true],
+      ['all are gone, as when the status of pools is lost', 'NodePort', ['g1', 'g2'], NOT, true],
+      ['none was there', 'NodePort', NOT, ['g1'], false],
+    ])('%s (%s)', (_, serviceType, before, after, isKept) => {
+      const standing = of(serviceType, before) as Deployment;
+      expect(of(serviceType, after, standing)).toEqual(isKept ? standing : of(serviceType, after));
+    });
+
+    test('what an operator requires of nodes is not taken for it', () => {
+      const standing = of('LoadBalancer', ['g1', 'g2']);
+      const affinity = of('NodePort', ['g9', 'g8']).spec.template.spec.affinity;
+      const template = { spec: { ...standing.spec.template.spec, affinity } };
+      const changed = { ...standing, spec: { ...standing.spec, template } } as Deployment;
+      expect(of('LoadBalancer', ['g1', 'g2'], changed)).toEqual(standing);
+    });
+  });
+
   test('by a node port no more than one on each', () => {
     const of = (serviceType: 'NodePort' | 'LoadBalancer', ...nodes: string[]) =>
       planDeployment(place(managed({ replicas: 3, serviceType }), ...nodes), image).spec.replicas;

@@ -1,8 +1,9 @@
 import { RELAY_SERVICE } from '@unbounded/config/ownership';
 import type { Deployment } from '@unbounded/kube';
-import { GATEWAY_TAINT, GROUP_VERSION, labels, type Mesh, MESH_NAME, type RelaySpec } from '@unbounded/crds';
+import { GATEWAY_TAINT, GROUP_VERSION, type Mesh, MESH_NAME, type RelaySpec } from '@unbounded/crds';
 
 import { KEYS_CONFIG_MAP, KEYS_FILE } from './relay-keys.plan.ts';
+import { affinityOf, nodesToName, type Placement } from './relay-placement.plan.ts';
 
 /** The relay that a Mesh asks us to run, as objects. It is what the chart's relay subchart runs. */
 
@@ -167,7 +168,7 @@ const flagsOf = ({ mesh, namespace }: RelayPlace): string[] => [
     ? []
     : ['--tls-cert=/etc/relay/tls/tls.crt', '--tls-key=/etc/relay/tls/tls.key']),
   // Nodes that come by node ports are registered with every replica, and links would have to take the mesh.
-  ...(managedRelay(mesh)?.serviceType === 'NodePort'
+  ...(isByNodePort({ mesh })
     ? []
     : [
         `--link-addr=:${PORTS.links}`,
@@ -206,50 +207,25 @@ const container = (place: RelayPlace, { image, pullPolicy }: RelayImage) => ({
   volumeMounts: volumesOf(place).map(({ name }) => ({ name, mountPath: `/etc/relay/${name}`, readOnly: true })),
 });
 
-/** More would make the object large; relays need few. */
-const MOST_NODES = 64;
-
-/** Behind a balancer every replica must reach every other: in one site that does not take the mesh. */
-const BESIDE_EACH_OTHER = {
-  preferredDuringSchedulingIgnoredDuringExecution: [
-    { weight: 100, podAffinityTerm: { topologyKey: labels.site, labelSelector: { matchLabels: selector } } },
-  ],
-};
-
-/**
- * Relays are best where they can be called: a node port leads nowhere else, a balancer may. Gateways are named, which takes a
- * term for each: their labels, that of the hostname too, other nodes could give themselves, and read the relay's Secrets.
- */
-const affinityOf = ({ mesh, publicNodes }: RelayPlace): object => {
-  const isByNodePort = managedRelay(mesh)?.serviceType === 'NodePort';
-  const named = publicNodes
-    .toSorted()
-    .slice(0, MOST_NODES)
-    .map((name) => ({ matchFields: [{ key: 'metadata.name', operator: 'In', values: [name] }] }));
-  const nodeAffinity = isByNodePort
-    ? { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: named } }
-    : {
-        preferredDuringSchedulingIgnoredDuringExecution: named.map((preference) => ({ weight: 100, preference })),
-      };
-  const affinity = {
-    ...(named.length > 0 && { nodeAffinity }),
-    ...(!isByNodePort && { podAffinity: BESIDE_EACH_OTHER }),
-  };
-  return Object.keys(affinity).length === 0 ? {} : { affinity };
-};
+const isByNodePort = ({ mesh }: Pick<RelayPlace, 'mesh'>): boolean => managedRelay(mesh)?.serviceType === 'NodePort';
 
 /** A node port leads to one relay of its node: of two there each would know some of the clients alone. */
-const replicasOf = ({ mesh, publicNodes }: RelayPlace): number => {
-  const { replicas = 1, serviceType } = managedRelay(mesh) ?? {};
-  return serviceType === 'NodePort' ? Math.min(replicas, Math.max(1, publicNodes.length)) : replicas;
+const replicasOf = (place: RelayPlace, nodes: readonly string[]): number => {
+  const { replicas = 1 } = managedRelay(place.mesh) ?? {};
+  return isByNodePort(place) ? Math.min(replicas, Math.max(1, nodes.length)) : replicas;
 };
 
-export const planDeployment = (place: RelayPlace, image: RelayImage) => ({
+const placementOf = (place: RelayPlace, standing: Deployment | undefined): Placement => {
+  const placement = { isByNodePort: isByNodePort(place), nodes: place.publicNodes };
+  return { ...placement, nodes: nodesToName(placement, managedRelay(place.mesh)?.replicas ?? 1, standing) };
+};
+
+const deployment = (place: RelayPlace, image: RelayImage, placement: Placement) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
   metadata: metadataOf(NAME, place),
   spec: {
-    replicas: replicasOf(place),
+    replicas: replicasOf(place, placement.nodes),
     // A new replica is linked before an old one asks its clients to leave.
     strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
     selector: { matchLabels: selector },
@@ -260,7 +236,7 @@ export const planDeployment = (place: RelayPlace, image: RelayImage) => ({
         enableServiceLinks: false,
         terminationGracePeriodSeconds: SECONDS.grace,
         ...(image.pullSecrets.length > 0 ? { imagePullSecrets: image.pullSecrets.map((name) => ({ name })) } : {}),
-        ...affinityOf(place),
+        ...affinityOf(placement, selector),
         tolerations: [{ key: GATEWAY_TAINT.key, operator: 'Exists' }],
         topologySpreadConstraints: [
           {
@@ -283,3 +259,7 @@ export const planDeployment = (place: RelayPlace, image: RelayImage) => ({
     },
   },
 });
+
+/** @param standing the Deployment as it is */
+export const planDeployment = (place: RelayPlace, image: RelayImage, standing?: Deployment) =>
+  deployment(place, image, placementOf(place, standing));

@@ -175,8 +175,9 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
       const [headless, outside] = planServices(place);
       await writes.apply(clients.services, headless);
       // What is refused stays as it is: it may carry traffic.
+      const standing: Deployment | undefined = foundOf(clients.deployments);
       const deployment: Deployment | undefined =
-        (await writes.apply(clients.deployments, planDeployment(place, image))) ?? foundOf(clients.deployments);
+        (await writes.apply(clients.deployments, planDeployment(place, image, standing))) ?? standing;
       const service = (await writes.apply(clients.services, outside)) ?? foundOf(clients.services);
       const ways = waysToManaged({ service: service as ServiceLike | undefined, nodes, gateways });
       const { availableReplicas = 0 } = deployment?.status ?? {};

@@ -183,6 +183,16 @@ describe('the keeper', () => {
     expect(isConfigured()).toBe(true);
   });
 
+  test('ends the process of a unit that went while there was no keeper', async () => {
+    await tendUntil(makeKeeper(), isConfigured);
+    const pid = pidOf();
+    rmSync(unitFile());
+    const successor = makeKeeper();
+    await tendUntil(successor, () => !isAlive(pid));
+    await successor.tend(performance.now());
+    expect([successor.running(), pidOf()]).toEqual([[], NaN]);
+  });
+
   test('that starts while a unit is rejected leaves its process alone', async () => {
     await tendUntil(makeKeeper(), isConfigured);
     const pid = pidOf();
@@ -192,6 +202,29 @@ describe('the keeper', () => {
     expect(isAlive(pid)).toBe(true);
     rmSync(unitFile());
     await tendUntil(keepers[0]!, () => !isAlive(pid));
+  });
+
+  test('kills a process that does not end when it is asked to, also one of the keeper before it; until then it starts no other', async () => {
+    writeFileSync(
+      join(folder, 'wireguard-go'),
+      `#!/bin/sh\ntrap '' TERM\necho > ${folder}/traps\nwhile :; do sleep 0.1; done\n`,
+    );
+    const keeper = makeKeeper();
+    await tendUntil(keeper, () => existsSync(join(folder, 'traps')));
+    const pid = pidOf();
+    rmSync(unitFile());
+    await keeper.tend(performance.now());
+    const successor = makeKeeper();
+    const askedMs = performance.now();
+    await successor.tend(askedMs);
+    writeUnit(unit);
+    await successor.tend(askedMs + 5000);
+    expect([isAlive(pid), pidOf(), reported()]).toEqual([true, pid, { [device]: { isRunning: true, starts: 0 } }]);
+    await successor.tend(askedMs + 5001);
+    await until('it has ended', () => !isAlive(pid));
+    await successor.tend(askedMs + 5002);
+    expect(pidOf()).not.toBe(pid);
+    process.kill(pidOf(), 'SIGKILL');
   });
 
   test('whose program cannot be run goes on', async () => {

@@ -61,7 +61,8 @@ export const createKeeper = (options: KeeperOptions): Keeper => {
   const reportProcesses = createProcessReport(processesFile, supervisor, logger);
   const readKnown = createKnownUnits(unitsDir, tunnelUnits);
   const checkRelayUnit = createRelayUnitCheck(relay.unitFile);
-  let hasRelay = false;
+  supervisor.adopt(performance.now());
+  let hasRelay = supervisor.names().includes(RELAY_PROCESS);
 
   const tendUnit = async (unit: TunnelUnit, nowMs: number): Promise<void> => {
     const kept = await supervisor.tend(unit.device, tunnelCommand(program, unit.device), nowMs);
@@ -86,7 +87,7 @@ export const createKeeper = (options: KeeperOptions): Keeper => {
       if (hasRelay) await tryTo(RELAY_PROCESS, () => supervisor.tend(RELAY_PROCESS, relayCommand(relay), nowMs));
       const isKept = (name: string): boolean => (name === RELAY_PROCESS ? hasRelay : keeps(name));
       for (const name of supervisor.names())
-        if (!wanted.has(name) && !isKept(name)) await tryTo(name, async () => supervisor.end(name));
+        if (!wanted.has(name) && !isKept(name)) await tryTo(name, async () => supervisor.stop(name, nowMs));
       reportProcesses(new Set([...wanted.keys(), ...(hasRelay ? [RELAY_PROCESS] : []), ...supervisor.names()]));
     },
     running: () => supervisor.running(),

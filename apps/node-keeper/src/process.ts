@@ -15,10 +15,9 @@ export interface Command {
 export interface KeptProcess {
   readonly pid: number;
   isAlive(): boolean;
-  /** Sends it the signal; its note stays. */
   signal(signal: NodeJS.Signals): void;
-  /** Asks it to end, and forgets it. */
-  end(): void;
+  /** Removes its note: no later keeper finds it. */
+  forget(): void;
 }
 
 /** comm and start time (clock ticks since boot) from proc(5); undefined for a process that is gone or a zombie. */
@@ -38,10 +37,7 @@ const processOf = (pid: number, identity: string, file: string): KeptProcess => 
   signal(signal) {
     if (identify(pid) === identity) send(pid, signal);
   },
-  end() {
-    if (identify(pid) === identity) send(pid, 'SIGTERM');
-    removeFile(file);
-  },
+  forget: () => removeFile(file),
 });
 
 /** It may have ended since it was looked at. */

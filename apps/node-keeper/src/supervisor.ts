@@ -19,15 +19,16 @@ interface Kept {
 
 /** Keeps processes running by their names; all of its state is found again by a successor. */
 export interface Supervisor {
-  /** Looks once: starts it when it does not run. Undefined: it rests. `nowMs` never goes back. @throws Error when it cannot be run */
+  /**
+   * Looks once: starts it when it does not run. Undefined: it rests, or one that was asked to end is not gone yet. `nowMs` never goes back.
+   * @throws Error when it cannot be run
+   */
   tend(name: string, command: Command, nowMs: number): Promise<Kept | undefined>;
   /** Finds all processes of a keeper before this one, also those that nobody tends any more. */
   adopt(nowMs: number): void;
-  /** Asks it to end, and later kills it. To be called until it returns true: it is gone, and forgotten. */
+  /** Asks it to end, and later kills it. To be called until it returns true: it is gone, and forgotten. @throws Error when its note cannot be removed */
   stop(name: string, nowMs: number): boolean;
-  /** @throws Error when its note cannot be removed; the process is ended all the same */
-  end(name: string): void;
-  /** Of all that were tended and not ended. */
+  /** Of all that were tended and are not gone. */
   names(): string[];
   running(): string[];
   /** How often it was started since this keeper was. */
@@ -85,8 +86,25 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
     kept.delete(name);
   };
 
+  const stop = (name: string, nowMs: number): boolean => {
+    const process = kept.get(name)?.process;
+    if (process?.isAlive()) {
+      const asked = askedMs.get(name);
+      if (asked === undefined) {
+        askedMs.set(name, nowMs);
+        logger.info({ process: name }, 'asked to end');
+        process.signal('SIGTERM');
+      } else if (nowMs - asked > END_WITHIN_MS) process.signal('SIGKILL');
+      return false;
+    }
+    process?.forget();
+    for (const forgotten of [kept, resting, askedMs, starts]) forgotten.delete(name);
+    return true;
+  };
+
   return {
     async tend(name, command, nowMs) {
+      if (askedMs.has(name) && !stop(name, nowMs)) return undefined;
       const entry = kept.get(name);
       if (entry && !entry.process.isAlive()) noteDeath(name, entry, nowMs);
       if (kept.has(name)) return kept.get(name);
@@ -100,27 +118,7 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
         if (found) kept.set(name, found);
       }
     },
-    stop(name, nowMs) {
-      const process = kept.get(name)?.process;
-      if (process?.isAlive()) {
-        const asked = askedMs.get(name);
-        if (asked === undefined) askedMs.set(name, nowMs);
-        if (asked === undefined || nowMs - asked > END_WITHIN_MS)
-          process.signal(asked === undefined ? 'SIGTERM' : 'SIGKILL');
-        return false;
-      }
-      process?.end();
-      for (const forgotten of [kept, resting, askedMs, starts]) forgotten.delete(name);
-      return true;
-    },
-    end(name) {
-      const entry = kept.get(name);
-      if (!entry) return;
-      kept.delete(name);
-      starts.delete(name);
-      logger.info({ process: name }, 'ended: its unit is gone');
-      entry.process.end();
-    },
+    stop,
     names: () => [...kept.keys()],
     running: () => [...kept].filter(([, { process }]) => process.isAlive()).map(([name]) => name),
     startsOf: (name) => starts.get(name) ?? 0,

@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { RouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { AgentConfig } from '../agent.config.ts';
 import { checksumPinFolder, createChecksumGuard } from './checksum-guard/checksum-guard.ts';
-import { createGonePods } from './gone-pods.ts';
+import { createGonePods, mayLive } from './gone-pods.ts';
 import { installCniPlugin } from './install.ts';
 import { openPlanGate, type PlanGate } from './plan-gate.ts';
 import { createPodRegistry, type PodAttachment, type PodRegistry } from './pods.ts';
@@ -49,7 +48,9 @@ export const openAttachment = async (
 ): Promise<Attachment> => {
   const pods = createPodRegistry(join(stateDir, 'pods.json'), faults);
   installCniPlugin(cniPlugin, cniBinDir, faults);
-  pods.keepOnly(({ netns }) => existsSync(netns));
+  const linkNames = async (): Promise<ReadonlySet<string>> => new Set((await net.links.list()).map(({ name }) => name));
+  const linksAtStart = await linkNames();
+  pods.keepOnly((pod) => mayLive(pod, linksAtStart));
   const nft = createNftables();
   const onBridge = bridgePods(pods);
   const sourceGuard = createSourceGuard({ net, nft, pods: onBridge, logger, metrics });
@@ -65,7 +66,7 @@ export const openAttachment = async (
   const hooked = hookedPods({ hooks, ports, registered: () => pods.list(), annotationsOf, logger });
   const detachGone = createGonePods({
     registered: () => pods.list(),
-    linkNames: async () => new Set((await net.links.list()).map(({ name }) => name)),
+    linkNames,
     detach: (containerId, interfaceName) => hooked.detach(containerId, interfaceName),
     logger,
   });

@@ -1,6 +1,6 @@
 import { silentLogger } from '@unbounded/telemetry';
 import { expect, test } from 'vitest';
-import { createGonePods } from './gone-pods.ts';
+import { createGonePods, mayLive } from './gone-pods.ts';
 import type { PodAttachment } from './pods.ts';
 
 const pod = (name: string, hostVeth: string | undefined = `veth-${name}`): PodAttachment => ({
@@ -37,6 +37,12 @@ test('a pod whose namespace and port are gone is detached; one that has either i
   });
   await detachGone();
   expect(detached).toEqual(['gone']);
+});
+
+test('what an agent that starts knows: pods whose namespace or port is there', () => {
+  const pods = [pod('seen'), pod('unseen'), pod('gone'), { ...pod('foreign'), hostVeth: undefined }];
+  const known = pods.filter((one) => mayLive(one, new Set(['veth-unseen']), (path) => path === '/run/netns/seen'));
+  expect(known.map(({ name }) => name)).toEqual(['seen', 'unseen']);
 });
 
 test('the links are asked for only while a namespace is missing', async () => {

@@ -17,6 +17,13 @@ export interface GonePodsParts {
   readonly exists?: (path: string) => boolean;
 }
 
+/** A runtime may have its namespaces where this container does not see them: the port of a pod that lives is there. */
+export const mayLive = (
+  { netns, hostVeth }: Pick<PodAttachment, 'netns' | 'hostVeth'>,
+  links: ReadonlySet<string>,
+  exists: (path: string) => boolean = existsSync,
+): boolean => exists(netns) || (hostVeth !== undefined && links.has(hostVeth));
+
 /** Detaches them as DEL does; never rejects. While it is at work another call does nothing. */
 export const createGonePods = ({
   registered,
@@ -29,9 +36,8 @@ export const createGonePods = ({
   const detachGone = async (): Promise<void> => {
     const missing = registered().filter(({ netns, hostVeth }) => hostVeth !== undefined && !exists(netns));
     if (missing.length === 0) return;
-    // A runtime may have its namespaces where this container does not see them: the port of a pod that lives is there.
     const links = await linkNames();
-    const gone = missing.filter(({ hostVeth }) => !links.has(hostVeth!));
+    const gone = missing.filter((pod) => !mayLive(pod, links, exists));
     for (const pod of gone) {
       logger.warn({ pod: podName(pod), addresses: pod.addresses }, 'the DEL of a pod was missed: it is detached');
       await detach(pod.containerId, pod.interface);

@@ -74,7 +74,7 @@ export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
   const supervisor = createSupervisor(pidsDir, logger);
   const report = createRejectionReport(rejectedFile, logger);
   const readKnown = createKnownUnits(unitsDir, deviceUnits);
-  const states = createStates(statesDir);
+  const states = createStates(statesDir, logger);
   const networks = createPodNetworks({ podStart, states, logger });
   const tendProcess = createTending(supervisor, states, options);
   supervisor.adopt(performance.now());
@@ -101,6 +101,7 @@ export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
     async tend(nowMs) {
       const { units, keeps, refused } = readKnown();
       report(refused);
+      states.writeUnwritten();
       const known = new Set([...states.pods(), ...supervisor.names().map(podOf)]);
       const gone = [...known].filter((pod) => !units.has(pod) && !keeps(pod));
       await allOf([

@@ -7,6 +7,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -270,6 +271,17 @@ describe('a pod that is a device', () => {
     await tendUntil(keeper, 'nothing is told of it', () => state() === undefined);
     expect([isAlive(pid), pids(), pod.routes(TABLE)]).toEqual([false, [], []]);
     expect([pod.ip('-o', 'addr'), pod.rules(), pod.tables()]).toEqual([before, rules, tables]);
+  });
+
+  test('runs where its state cannot be written, which is written as soon as that is possible', async () => {
+    const stateFile = join(folders().statesDir, `${POD}.json`);
+    mkdirSync(stateFile, { recursive: true });
+    const [keeper] = await started();
+    for (let look = 0; look < 3; look++) await keeper.tend(performance.now());
+    expect(readdirSync(folders().statesDir)).toEqual([`${POD}.json`]);
+    rmdirSync(stateFile);
+    await keeper.tend(performance.now());
+    expect(state()).toMatchObject({ netns: pod.netns, starts: 1 });
   });
 
   test('that is gone leaves no process and no file', async () => {
