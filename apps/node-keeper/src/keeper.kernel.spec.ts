@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { keeperProcesses } from '@unbounded/keeper-protocol';
 import { createLogger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { createKeeper, type Keeper } from './keeper.ts';
 
 /**
@@ -205,6 +205,7 @@ describe('the keeper', () => {
   });
 
   test('kills a process that does not end when it is asked to, also one of the keeper before it; until then it starts no other', async () => {
+    onTestFinished(() => void spawnSync('pkill', ['-KILL', '-f', join(folder, 'wireguard-go')]));
     writeFileSync(
       join(folder, 'wireguard-go'),
       `#!/bin/sh\ntrap '' TERM\necho > ${folder}/traps\nwhile :; do sleep 0.1; done\n`,
@@ -224,7 +225,6 @@ describe('the keeper', () => {
     await until('it has ended', () => !isAlive(pid));
     await successor.tend(askedMs + 5002);
     expect(pidOf()).not.toBe(pid);
-    process.kill(pidOf(), 'SIGKILL');
   });
 
   test('whose program cannot be run goes on', async () => {
