@@ -53,6 +53,36 @@ export const foreignAddresses = (
   );
 };
 
+const inUse = (address: string, usedBy: string): Problem => ({
+  reason: 'EgressAddressInUse',
+  message: `egress address ${address}: the host with MAC ${usedBy} has it: nothing leaves with it here; free it there, or take it out of the pool`,
+});
+
+/**
+ * The wanted ones without those that another host of their LAN has, and those of which that is being asked: the node drops packets of an egress
+ * address that are not egress, so it would not reach that host. One that the node had by right until now stays while it is asked.
+ */
+export const freeAddresses = (
+  { links, present }: PresentAddresses,
+  wanted: EgressPlan['addresses'],
+  had: ReadonlySet<string>,
+  claims: Pick<Claims, 'stateOf'>,
+): { readonly addresses: EgressPlan['addresses']; readonly problems: readonly Problem[] } => {
+  const byName = new Map(links.map((link) => [link.name, link]));
+  const known = new Set(wanted.map(({ address }) => withLength(address)));
+  const ours = new Set(ourAddresses(present, known).map(keyOf));
+  const problems: Problem[] = [];
+  const addresses = wanted.filter(({ address, device }) => {
+    const link = device === undefined ? undefined : byName.get(device);
+    if (!link || ours.has(keyOf({ link: link.index, address: withLength(address) }))) return true;
+    const state = claims.stateOf(address, link);
+    if (state === 'free' || state === 'asked') return state === 'free' || had.has(address);
+    problems.push(inUse(address, state.usedBy));
+    return false;
+  });
+  return { addresses, problems };
+};
+
 const failed = (address: string, { message }: Error): Problem => ({
   reason: 'EgressAddressFailed',
   message: `egress address ${address}: ${message}: nothing leaves with it here`,
@@ -68,17 +98,14 @@ const missingDevice = (address: string, device: string): Problem => ({
   message: `egress address ${address}: the node has no device ${device}: correct the pool's interface, or its nodeSelector`,
 });
 
-const inUse = (address: string, usedBy: string): Problem => ({
-  reason: 'EgressAddressInUse',
-  message: `egress address ${address}: the host with MAC ${usedBy} has it: nothing leaves with it here; free it there, or take it out of the pool`,
-});
-
 export interface HeldAddresses {
   readonly held: ReadonlySet<string>;
   /** Wanted no more, and still there. */
   readonly staying: ReadonlySet<string>;
+  /** The devices of those that stand on one. */
+  readonly devices: ReadonlyMap<string, Link>;
   /** Taken by this pass. */
-  readonly taken: readonly { readonly address: string; readonly link: Link }[];
+  readonly taken: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
 
@@ -98,7 +125,8 @@ export const ensureAddresses = async (
   const ours = new Map(ourAddresses(present, known).map((entry) => [keyOf(entry), entry]));
   const held = new Set<string>();
   const kept = new Set<string>();
-  const taken: { address: string; link: Link }[] = [];
+  const devices = new Map<string, Link>();
+  const taken = new Set<string>();
   const problems: Problem[] = [];
   for (const { address, device } of wanted) {
     const link = device === undefined ? undefined : byName.get(device);
@@ -109,16 +137,13 @@ export const ensureAddresses = async (
       const flags = familyOf(address) === 'ip' ? 0 : NO_DUPLICATE_DETECTION;
       try {
         if (!ours.has(keyOf(entry))) {
-          const state = claims.stateOf(address, link);
-          if (state !== 'free') {
-            if (state !== 'asked') problems.push(inUse(address, state.usedBy));
-            continue;
-          }
+          if (claims.stateOf(address, link) !== 'free') continue; // the next plan is without it
           await net.addresses.create({ ...entry, flags, deprecated: true, protocol: EGRESS_ROUTE_PROTOCOL });
-          taken.push({ address, link });
+          taken.add(address);
         }
         kept.add(keyOf(entry));
         held.add(address);
+        devices.set(address, link);
       } catch (error) {
         problems.push(failed(address, error as Error));
       }
@@ -134,7 +159,7 @@ export const ensureAddresses = async (
       if (!held.has(address)) staying.add(address);
     });
   }
-  return { held, staying, taken, problems };
+  return { held, staying, devices, taken, problems };
 };
 
 /** Networks that the node is attached to by devices that are not ours, the loopback left out. */

@@ -7,9 +7,11 @@ import {
   attachedNetworks,
   deviceFor,
   foreignAddresses,
+  freeAddresses,
   listAddresses,
   type PresentAddresses,
 } from './addresses.ts';
+import type { Claims } from './claims.ts';
 import type { ConfirmGrants } from './grants.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 import { planNodeEgress, withPods } from './plan/node.plan.ts';
@@ -37,6 +39,8 @@ interface Known {
 }
 
 export interface Planned extends Known {
+  /** When it was begun, by `performance.now()`: what became of the node's rights since it does not know. */
+  readonly begunMs: number;
   /** Addresses that the node may have; those of the plan it can. */
   readonly given: EgressPlan['addresses'];
   /** Those that slices name, to be released or not. */
@@ -51,17 +55,19 @@ export interface PlannerParts {
   /** Addresses that the node has, by right. */
   readonly held: () => ReadonlySet<string>;
   readonly confirm: ConfirmGrants;
+  /** What other hosts have. */
+  readonly claims: Pick<Claims, 'stateOf'>;
   readonly apiServices: () => readonly string[];
   /** Objects have come from the API server. */
   readonly onHeard: () => void;
 }
 
-const NONE: ReadonlyMap<string, string> = new Map();
+const NOTHING: PresentAddresses = { links: [], present: [] };
 
 /** @returns undefined while nothing is known, and nothing was */
 export const createEgressPlanner = (
   context: SectionContext,
-  { decisions, kept, adding, held, confirm, apiServices, onHeard }: PlannerParts,
+  { decisions, kept, adding, held, confirm, claims, apiServices, onHeard }: PlannerParts,
 ): (() => Promise<Planned | undefined>) => {
   const { nodeName: node, net, peers, traffic, attachment } = context;
   const source = context.openInputs(
@@ -106,17 +112,21 @@ export const createEgressPlanner = (
     return { ...planned, slices, networks };
   };
   return async () => {
+    const begunMs = performance.now();
     let listed: Promise<PresentAddresses> | undefined;
     const list = (): Promise<PresentAddresses> => (listed ??= listAddresses(net));
     const now = await known(list);
     if (!now) return undefined;
     const { plan, problems } = now;
-    const foreign = plan.addresses.length === 0 ? NONE : foreignAddresses(await list(), plan.addresses);
+    const present = plan.addresses.length === 0 ? NOTHING : await list();
+    const foreign = foreignAddresses(present, plan.addresses);
     const usable = usableAddresses(plan.addresses, { foreign, had: held() });
+    const free = freeAddresses(present, usable.addresses, held(), claims);
     return {
       ...now,
-      plan: { ...plan, addresses: usable.addresses },
-      problems: [...problems, ...usable.problems],
+      begunMs,
+      plan: { ...plan, addresses: free.addresses },
+      problems: [...problems, ...usable.problems, ...free.problems],
       given: plan.addresses,
       assigned: new Set(now.slices?.flatMap(({ spec }) => (spec.owned ?? []).map(({ address }) => address))),
     };

@@ -3,6 +3,7 @@ import type { Problem } from '@unbounded/topology';
 import type { SectionContext } from '../section.port.ts';
 import { ensureAddresses } from './addresses.ts';
 import type { Claims } from './claims.ts';
+import type { Planned } from './egress-planner.ts';
 import { changeFollowed, type Connections } from './kernel/connections.ts';
 import type { Fence } from './fence.ts';
 import { createEgressKernel } from './kernel/egress-kernel.ts';
@@ -21,13 +22,14 @@ export interface Enforced {
   readonly problems: readonly Problem[];
 }
 
+type Enforceable = Pick<Planned, 'plan' | 'assigned' | 'begunMs'>;
+
 export interface Enforcement {
   /**
    * Connections of before have not ended behind it: their packets are dropped.
-   * @param assigned addresses that slices name, those that are to be released too
    * @param onInForce packets go as the plan says from now on
    */
-  enforce(plan: EgressPlan, assigned: ReadonlySet<string>, onInForce?: () => void): Promise<Enforced>;
+  enforce(planned: Enforceable, onInForce?: () => void): Promise<Enforced>;
   /** Where pods alone have come or gone since the plan that is in force. @returns false: it is more than that: `enforce` it */
   changePods(plan: EgressPlan): Promise<boolean>;
   /** Ends connections from before what is in force. @returns why some are left */
@@ -77,15 +79,19 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
   const kernel = createEgressKernel({ net, table, counts: traffic });
   let isActive = parts.wasActive;
   let had: ReadonlySet<string> = new Set(parts.former);
+  let announced = NOTHING;
+  let isFirst = true;
   return {
-    async enforce(plan, assigned, onInForce) {
+    async enforce({ plan, assigned, begunMs }, onInForce) {
       traffic.planned(countedRoutes(plan));
       if (isIdle(plan) && !isActive) return { isInForce: true, held: NOTHING, staying: NOTHING, problems: [] };
       isActive = true;
       const wanted = new Set(plan.addresses.map(({ address }) => address));
-      const given = [...had].filter((address) => !wanted.has(address));
+      // What an agent before this one held may be known by the slices alone.
+      const given = [...(isFirst ? had.union(assigned) : had)].filter((address) => !wanted.has(address));
       for (const address of given) claims.released(address);
       await fence.release(given);
+      isFirst = false;
       boundary.set({ devices: [DEVICES.egress] });
       const outcome = await changeFollowed(
         connections,
@@ -94,16 +100,18 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
         ({ isInForce }) => isInForce,
       );
       if (outcome.isInForce) onInForce?.();
-      const { held, staying, taken, problems } = await ensureAddresses(
+      const { held, staying, devices, taken, problems } = await ensureAddresses(
         net,
         plan.addresses,
         had.union(assigned),
         claims,
       );
       had = held.union(staying);
-      const refused = await fence.hold(held);
-      // Behind the fence: what the announcement attracts may pass.
-      for (const { address, link } of taken) claims.taken(address, link);
+      const refused = await fence.hold(held, begunMs);
+      // Behind the fence: what the announcement attracts may pass. An agent before this one may have ended before it announced those of its own.
+      for (const [address, link] of devices)
+        if (taken.has(address) || !announced.has(address)) claims.taken(address, link);
+      announced = new Set(devices.keys());
       return {
         ...{ isInForce: outcome.isInForce, held, staying },
         problems: [...outcome.problems, ...problems, ...notRenewed(refused)],

@@ -34,10 +34,10 @@ const many = (count: number): string[] =>
 test('as many as a node can have are renewed; of those beyond none silences another', async () => {
   const fence = createFence({ table: (family) => tables.get(family)!, ownership: ALWAYS, logger });
   const few = ['192.0.2.1', '192.0.2.2'];
-  expect(await fence.hold(new Set([...many(MAX_LIVE), ...few]))).toEqual(new Map());
+  expect(await fence.hold(new Set([...many(MAX_LIVE), ...few]), performance.now())).toEqual(new Map());
   expect((await addressesInUse(nft)).size).toBe(MAX_LIVE + few.length);
-  expect(await fence.hold(new Set([...many(MAX_LIVE), ...few]))).toEqual(new Map()); // once more, into full sets
-  const refused = await fence.hold(new Set([...many(MAX_LIVE + 10), ...few]));
+  expect(await fence.hold(new Set([...many(MAX_LIVE), ...few]), performance.now())).toEqual(new Map()); // once more, into full sets
+  const refused = await fence.hold(new Set([...many(MAX_LIVE + 10), ...few]), performance.now());
   expect([...refused.keys()]).toEqual(many(MAX_LIVE + 10).slice(MAX_LIVE));
   expect([...refused.values()][0]).toMatchObject({ code: 'ENFILE' });
   expect((await addressesInUse(nft)).size).toBe(MAX_LIVE + few.length);
@@ -51,7 +51,7 @@ test('as many as a node can have are renewed; of those beyond none silences anot
 test('without the table of ARP, which a kernel need not have, addresses are renewed all the same', async () => {
   await nft.deleteTable('arp', 'unbounded_egress');
   const fence = createFence({ table: (family) => tables.get(family)!, ownership: ALWAYS, logger });
-  expect(await fence.hold(new Set(['192.0.2.9', '2001:db8::9']))).toEqual(new Map());
+  expect(await fence.hold(new Set(['192.0.2.9', '2001:db8::9']), performance.now())).toEqual(new Map());
   const inUse = await addressesInUse(nft);
   for (const address of ['192.0.2.9', '2001:db8::9']) expect(inUse).toContain(address);
   fence.stop();

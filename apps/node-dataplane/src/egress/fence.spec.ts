@@ -45,9 +45,9 @@ const pass = async (ms: number, { standsStill = false } = {}): Promise<string[]>
 };
 
 test('it may use what is held and renewed, and neither what is held no more nor what has lapsed', async () => {
-  await fence.hold(new Set([FIRST, SECOND]));
+  await fence.hold(new Set([FIRST, SECOND]), nowMs);
   expect([fence.mayUse(FIRST), fence.mayUse(SECOND)]).toEqual([true, true]);
-  await fence.hold(new Set([SECOND]));
+  await fence.hold(new Set([SECOND]), nowMs);
   expect([fence.mayUse(FIRST), fence.mayUse(SECOND)]).toEqual([false, true]);
   isOwner = false;
   await pass(HOLD_MS - RENEW_MS);
@@ -57,7 +57,7 @@ test('it may use what is held and renewed, and neither what is held no more nor 
 });
 
 test('what is held is renewed, in every family, and what is released is not', async () => {
-  await fence.hold(new Set([FIRST, SECOND]));
+  await fence.hold(new Set([FIRST, SECOND]), nowMs);
   expect(await pass(20_000)).toEqual([FIRST, SECOND]);
   await fence.release([FIRST]);
   expect(await pass(20_000)).toEqual([SECOND]);
@@ -71,7 +71,7 @@ test('what is released while it is being renewed is gone behind that', async () 
     steps.push(add.length > 0 ? 'renewed' : 'removed');
   };
   const own = createFence({ logger, table: () => ({ changeElements }), ownership: { isOwner: () => true } });
-  const renewal = own.hold(new Set([FIRST]));
+  const renewal = own.hold(new Set([FIRST]), nowMs);
   while (steps.length === 0) await Promise.resolve();
   await own.release([FIRST]);
   await renewal;
@@ -80,23 +80,32 @@ test('what is released while it is being renewed is gone behind that', async () 
 });
 
 test('a process that stood still for a moment goes on', async () => {
-  await fence.hold(new Set([FIRST]));
+  await fence.hold(new Set([FIRST]), nowMs);
   expect(await pass(HOLD_MS - 2 * RENEW_MS, { standsStill: true })).toEqual([FIRST]);
   expect(fence.lapsed()).toEqual(new Set());
 });
 
 test('one that stood still until the right was over renews nothing before it is told that it has the address', async () => {
-  await fence.hold(new Set([FIRST]));
+  await fence.hold(new Set([FIRST]), nowMs);
   expect(await pass(HOLD_MS, { standsStill: true })).toEqual([]);
   expect(fence.lapsed()).toEqual(new Set([FIRST]));
   expect(await pass(20_000)).toEqual([]);
-  await fence.hold(new Set([FIRST]));
+  await fence.hold(new Set([FIRST]), nowMs);
   expect(fence.lapsed()).toEqual(new Set());
   expect(await pass(20_000)).toEqual([FIRST]);
 });
 
+test('nor when it was known before the right was over that it has the address: of what became of it since that says nothing', async () => {
+  await fence.hold(new Set([FIRST]), nowMs);
+  const knownMs = nowMs;
+  await pass(HOLD_MS, { standsStill: true });
+  await fence.hold(new Set([FIRST, SECOND]), knownMs); // the second is as old
+  expect(fence.lapsed()).toEqual(new Set([FIRST, SECOND]));
+  expect(await pass(2000)).toEqual([]);
+});
+
 test('the same for one that heard of nobody until then', async () => {
-  await fence.hold(new Set([FIRST]));
+  await fence.hold(new Set([FIRST]), nowMs);
   isOwner = false;
   expect(await pass(HOLD_MS)).toEqual([]);
   isOwner = true;
@@ -106,7 +115,7 @@ test('the same for one that heard of nobody until then', async () => {
 
 test('one that starts and hears of somebody before the right is over goes on without a gap', async () => {
   isOwner = false;
-  await fence.hold(new Set([FIRST]));
+  await fence.hold(new Set([FIRST]), nowMs);
   expect(fence.mayUse(FIRST)).toBe(false);
   expect(await pass(HOLD_MS - 2 * RENEW_MS)).toEqual([]);
   isOwner = true;
@@ -115,7 +124,7 @@ test('one that starts and hears of somebody before the right is over goes on wit
 });
 
 test('and for one that the kernel refused until then', async () => {
-  await fence.hold(new Set([FIRST]));
+  await fence.hold(new Set([FIRST]), nowMs);
   isBroken = true;
   await pass(HOLD_MS);
   isBroken = false;
@@ -124,10 +133,10 @@ test('and for one that the kernel refused until then', async () => {
 });
 
 test('to say again that it is held renews no time that is not over', async () => {
-  await fence.hold(new Set([FIRST]));
+  await fence.hold(new Set([FIRST]), nowMs);
   isOwner = false;
   await pass(HOLD_MS - RENEW_MS);
-  await fence.hold(new Set([FIRST]));
+  await fence.hold(new Set([FIRST]), nowMs);
   await pass(RENEW_MS);
   expect(fence.lapsed()).toEqual(new Set([FIRST]));
 });

@@ -8,10 +8,11 @@ import { createLiveElements, inChunks, type LiveElementsParts } from './kernel/l
  */
 export interface Fence {
   /**
-   * From now on these, of which it is known that the node has them, are renewed, and no others.
+   * From now on these are renewed, and no others.
+   * @param knownMs when it was known that the node has them: a right that ran out since is not renewed
    * @returns those of which the kernel refused it, and why; never rejects
    */
-  hold(addresses: ReadonlySet<string>): Promise<ReadonlyMap<string, Error>>;
+  hold(addresses: ReadonlySet<string>, knownMs: number): Promise<ReadonlyMap<string, Error>>;
   /** Behind it nothing leaves with these. */
   release(addresses: readonly string[]): Promise<void>;
   /** Of those that are held: whose time ran out. Another node may have them meanwhile: they are renewed when somebody says that they are held. */
@@ -55,7 +56,7 @@ export const createFence = ({
 }: FenceParts): Fence => {
   const elements = createLiveElements({ table, holdMs });
   let held = new Map<string, Held>();
-  const isLapsed = ({ atMs }: Held): boolean => now() - atMs >= holdMs;
+  const isLapsed = ({ atMs }: Held, nowMs = now()): boolean => nowMs - atMs >= holdMs;
   /** Who stood still for longer than the right lasts goes on with nothing by itself: it cannot know what was decided meanwhile. */
   const renewNow = async (): Promise<ReadonlyMap<string, Error>> => {
     const due = [...held].filter(([address, last]) => !isLapsed(last) && ownership.isOwner(address));
@@ -88,11 +89,11 @@ export const createFence = ({
   }, renewMs);
   timer.unref();
   return {
-    async hold(addresses) {
+    async hold(addresses, knownMs) {
       const known = held;
       const lastOf = (address: string): Held => {
         const last = known.get(address);
-        return last === undefined || isLapsed(last) ? { atMs: now(), isRenewed: false } : last;
+        return last === undefined || isLapsed(last, knownMs) ? { atMs: knownMs, isRenewed: false } : last;
       };
       held = new Map([...addresses].map((address) => [address, lastOf(address)]));
       return renew();

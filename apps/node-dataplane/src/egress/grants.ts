@@ -16,6 +16,9 @@ export type ConfirmGrants = (
   held: ReadonlySet<string>,
 ) => Promise<ReadonlySet<string>>;
 
+/** Pods that start and the repair of the kernel wait for it. */
+const CONFIRM_WITHIN_MS = 3000;
+
 const isSame = (a: EgressNodeSlice, b: EgressNodeSlice): boolean =>
   a.metadata.uid === b.metadata.uid && a.metadata.generation === b.metadata.generation;
 
@@ -28,12 +31,13 @@ export const createConfirmGrants = (
   const client = clientOf(cluster, egressNodeSliceKind);
   return async (slices, held) => {
     const granted = new Set<string>();
+    const signal = AbortSignal.timeout(CONFIRM_WITHIN_MS);
     for (const slice of slices) {
       const addresses = grantsOf(slice).map(({ address }) => address);
       const isNew = addresses.some((address) => !held.has(address));
       const isCurrent =
         !isNew ||
-        (await client.get(slice.metadata.name).then(
+        (await client.get(slice.metadata.name, { signal }).then(
           (stored) => {
             onHeard();
             return isSame(stored, slice);

@@ -244,10 +244,12 @@ test('what others change comes back with the next pass', async () => {
   await repaired();
 });
 
-test('an address that another host has is not taken, and its MAC is said', async () => {
+test('an address that another host has is not taken, its MAC is said, and the node reaches that host as before', async () => {
   bed.network.run('partner', 'ip', 'addr', 'add', `${ADDRESSES.first[0]}/32`, 'dev', 'lan');
   worlds.gateway.slices = [serving()];
   const { report } = await settle('gateway', await open('gateway'));
+  const reach = `ping -c 1 -W 1 ${ADDRESSES.first[0]} > /dev/null && echo reached || true`;
+  expect(bed.network.run('gateway', 'sh', '-c', reach)).toBe('reached\n');
   bed.network.run('partner', 'ip', 'addr', 'del', `${ADDRESSES.first[0]}/32`, 'dev', 'lan');
   expect(report.problems).toEqual([
     {
@@ -256,6 +258,21 @@ test('an address that another host has is not taken, and its MAC is said', async
     },
   ]);
   expect(bed.network.run('gateway', 'ip', '-br', 'addr', 'show', 'eth0')).not.toContain(ADDRESSES.first[0]);
+});
+
+test('an agent that starts announces the addresses that one before it took: that one may have ended before it did', async () => {
+  const [address] = ADDRESSES.first;
+  worlds.gateway.slices = [serving()];
+  await settle('gateway', await open('gateway'));
+  await sections.pop()!.stop();
+  bed.network.run('partner', 'sysctl', '-qw', 'net.ipv4.neigh.lan.locktime=0');
+  bed.network.run(
+    'partner',
+    ...`ip neigh replace ${address} lladdr 02:00:00:00:00:66 dev lan nud reachable`.split(' '),
+  );
+  await (await open('gateway')).pass();
+  const neighbor = (): string => bed.network.run('partner', 'ip', 'neigh', 'show', address);
+  await expect.poll(neighbor, { timeout: 5000 }).not.toContain('00:66');
 });
 
 test('an address outside of every network of the node is a problem that names it', async () => {

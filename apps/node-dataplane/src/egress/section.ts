@@ -118,6 +118,7 @@ const openNode = async (
     adding,
     held: () => held.difference(fence.lapsed()),
     confirm: cluster ? createConfirmGrants(cluster, logger, onHeard) : confirmAll,
+    claims,
     apiServices: () => apiService.addresses(),
     onHeard,
   });

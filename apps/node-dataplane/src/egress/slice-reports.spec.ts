@@ -38,11 +38,21 @@ test('an address that is to be released and is still there is neither; one that 
   expect(statusOf(slice, { ...confirmed, held: new Set(), staying: there }, 0)).toMatchObject(nothing);
 });
 
-test('of what is not wholly in force nothing new is confirmed, but that the agent lives', () => {
-  expect(statusOf(slice, { ...confirmed, isInForce: false, held: new Set(['192.0.2.1']) }, 5000)).toEqual({
+test('of what is not wholly in force nothing new is confirmed, but what was released, and that the agent lives', () => {
+  const before = [
+    { address: '192.0.2.9', epoch: 1 },
+    { address: '192.0.2.2', epoch: 4 },
+  ];
+  const seen = { ...slice, status: { observedGeneration: 6, held: before } };
+  const partly = { ...confirmed, isInForce: false };
+  expect(statusOf(seen, { ...partly, held: new Set(['192.0.2.1', '192.0.2.2']) }, 0)).toMatchObject({
+    held: before,
+    released: [],
+  });
+  expect(statusOf(seen, { ...partly, held: new Set(['192.0.2.1']) }, 5000)).toEqual({
     observedGeneration: 6,
     held: [{ address: '192.0.2.9', epoch: 1 }],
-    released: [],
+    released: [{ address: '192.0.2.2', epoch: 4 }],
     heartbeat: 1,
     subnets: networks,
   });

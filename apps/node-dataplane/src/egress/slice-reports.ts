@@ -23,7 +23,10 @@ const HEARTBEAT_MS = 5000;
 
 const MAX_NETWORKS = 64;
 
-/** What is to be written of one slice. Nothing is confirmed of a slice whose content is not wholly in force, but for its networks. */
+/**
+ * What is to be written of one slice. Of one whose content is not wholly in force nothing new is held. What is released is, whatever else fails:
+ * its right was taken out of the kernel before, and another node waits for it.
+ */
 export const statusOf = (
   slice: EgressNodeSlice,
   { isInForce, held, staying, networks }: Confirmed,
@@ -36,19 +39,21 @@ export const statusOf = (
       .filter(({ release = false }) => release === isRelease)
       .filter(({ address }) => (isRelease ? !isThere(address) : held.has(address)))
       .map(({ address, epoch }) => ({ address, epoch }));
+  const released = grants(true);
+  const isReleased = ({ address, epoch }: { readonly address: string; readonly epoch: number }): boolean =>
+    released.some((grant) => grant.address === address && grant.epoch === epoch);
   const confirmed = isInForce
     ? {
         ...(metadata.generation !== undefined && { observedGeneration: metadata.generation }),
         held: grants(false),
-        released: grants(true),
       }
     : {
         ...(status?.observedGeneration !== undefined && { observedGeneration: status.observedGeneration }),
-        held: status?.held ?? [],
-        released: status?.released ?? [],
+        held: (status?.held ?? []).filter((grant) => !isReleased(grant)),
       };
   return {
     ...confirmed,
+    released,
     ...(spec.index === 0 && {
       heartbeat: Math.floor(nowMs / HEARTBEAT_MS),
       subnets: networks.slice(0, MAX_NETWORKS),

@@ -46,7 +46,7 @@ export const createTurns = ({ plan, enforcement, steered, observed, keep, onEnfo
     return known;
   };
   const enforceAll = async (known: Planned, onInForce?: () => void): Promise<State> => {
-    const enforced = await enforcement.enforce(known.plan, known.assigned, onInForce);
+    const enforced = await enforcement.enforce(known, onInForce);
     if (enforced.isInForce) steered.inForce(known.plan);
     observed.passed({ addresses: known.given }, enforced.held);
     const problems = [...known.problems, ...enforced.problems, ...observed.problems()];

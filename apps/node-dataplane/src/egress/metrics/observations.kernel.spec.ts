@@ -68,7 +68,7 @@ const serve = async (remote: readonly PodRoute[], own: readonly PodRoute[] = [])
   expect(outcome).toEqual({ problems: [], isInForce: true });
   await ensureAddresses(net, plan.addresses, new Set(), { stateOf: () => 'free' });
   const fence = createFence({ table, ownership: ALWAYS, logger, holdMs: 60_000 });
-  await fence.hold(new Set(ADDRESSES.first));
+  await fence.hold(new Set(ADDRESSES.first), performance.now());
   fence.stop();
   return plan;
 };
