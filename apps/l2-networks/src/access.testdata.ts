@@ -86,7 +86,7 @@ export const endpointObject = (number: number, node: string, metadata: object = 
 
 /** Endpoint eN of node n1 in that Network. */
 const endpointIn = (number: number, network: string, more: object = {}) => {
-  const { spec, ...rest } = endpointObject(number, 'n1', { finalizers: [] });
+  const { spec, ...rest } = endpointObject(number, 'n1', { name: `p${number}.net1`, finalizers: [] });
   return create(endpoints(), { ...rest, spec: { ...spec, network, ...more } });
 };
 const TRUSTED = { isTrusted: true };
@@ -165,7 +165,10 @@ export const controllerMayNot: readonly Refused[] = [
 ];
 
 export const agentMay: readonly Allowed[] = [
-  ['an endpoint of its node', create(endpoints(), endpointObject(7, 'n1', { labels: { [labels.network]: 'lan' } }))],
+  [
+    'an endpoint of its node',
+    create(endpoints(), endpointObject(7, 'n1', { name: 'p7.net1', labels: { [labels.network]: 'lan' } })),
+  ],
   ['its endpoint without the finalizer', merge(endpoints('e1'), finalizers())],
   ['the end of its endpoint', remove(endpoints('e1'))],
   ['an entry', create(fdbEntries, fdbObject(7))],
@@ -193,6 +196,11 @@ export const agentMayNot: readonly Refused[] = [
     'may label a NetworkEndpoint only with',
   ],
   ['an endpoint with another finalizer', merge(endpoints('e1'), finalizers('a.b/c')), 'of finalizers only'],
+  [
+    'an endpoint under the name of another pod’s',
+    create(endpoints(), endpointObject(7, 'n1', { name: 'p8.net1' })),
+    'only by its pod and interface, p7.net1, not p8.net1',
+  ],
   ['another node into its entry', merge(fdb(1, 'status'), boundTo('n2')), 'only its own node as status.managingNode'],
   ['another node into a new entry', merge(fdb(4, 'status'), boundTo('n2')), 'only its own node as status.managingNode'],
   ['its node into a static entry of another', merge(fdb(2, 'status'), boundTo('n1')), 'which is managed by node n2'],

@@ -160,6 +160,15 @@ test.each<[string, TailnetDevice, readonly string[]]>([
   expect(ended.record().metadata.finalizers).toEqual([]);
 });
 
+test('a device of a name that a pod asked for may be another cluster’s: only that of the record is deleted', async () => {
+  const record = ending({ deviceID: 'n1', keysGiven: 2 });
+  const asked = { ...record, spec: { ...record.spec, isNameAsked: true } };
+  const ended = world({ record: asked, devices: [device(), device({ id: 'n3' })], others: [] });
+  await ended.pass();
+  expect(ended.asked).toEqual(['deleteDevice n1', 'devices']);
+  expect(ended.record().metadata.finalizers).toEqual([]);
+});
+
 test('what cannot be removed keeps its record, and says so', async () => {
   const { pass, asked, wait, record, condition } = world({
     record: ending({ deviceID: 'n1', keyID: 'k1', keysGiven: 1 }),

@@ -44,7 +44,7 @@ const isOver = async (record: TailnetDevice, reason: RecordEnd, options: RecordW
   const { clients, signal } = options;
   if (reason !== 'TailnetGone') return recordEndOf(record, await livePod(record, options), true) !== undefined;
   const mesh = await clients.meshes.get(MESH_NAME, { signal }).catch(ignoreGone);
-  return chooseTailnet(mesh?.spec.tailnet, mesh?.status?.tailnet, true).settings === undefined;
+  return mesh !== undefined && chooseTailnet(mesh.spec.tailnet, mesh.status?.tailnet, true).settings === undefined;
 };
 
 const remove = async (record: TailnetDevice, reason: RecordEnd, options: RecordWriteOptions): Promise<void> => {

@@ -62,7 +62,7 @@ export const recordsReconciler = (options: RecordsReconcilerOptions): Reconcile 
     const { settings } = state.choice();
     const planned = await plan(
       {
-        ...{ settings, records, pods: pods.map(tailnetPodOf), digestOf: sha256 },
+        ...{ settings, hasMesh: mesh !== undefined, records, pods: pods.map(tailnetPodOf), digestOf: sha256 },
         namespaces: new Map(namespaces.map(({ metadata }) => [metadata.name, metadata.labels ?? {}])),
       },
       signal,

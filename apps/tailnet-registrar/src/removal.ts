@@ -44,6 +44,14 @@ const removeFromTailnet = async (
   if (!isSearched) return;
   for (const { id } of leftBehind(record, await api.devices(signal), bound)) {
     if (id === record.status?.deviceID) continue;
+    if (record.spec.isNameAsked) {
+      // With its name and tags it may be the device of a pod of another cluster.
+      logger.warn(
+        { device: nameOf(record), id },
+        'a device of the name is left that no record has: delete it if nobody uses it',
+      );
+      continue;
+    }
     await api.deleteDevice(id, signal);
     logger.info({ device: nameOf(record), id }, 'device deleted that its node did not name');
   }

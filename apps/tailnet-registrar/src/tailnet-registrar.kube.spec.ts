@@ -284,6 +284,19 @@ test('without tailnet settings all devices and records go, and the status of the
   await until('again', async () => (await world.meshCondition())?.status === 'True');
 });
 
+test('a Mesh that is deleted and made anew ends nothing', async () => {
+  await world.addPod('web-0');
+  const id = await world.register('web-0');
+  const before = (await world.device('web-0')).metadata.uid;
+  await world.clients.meshes.delete(MESH_NAME);
+  await world.addPod('later');
+  await until('it is seen', async () => (await eventsAbout('Pod', 'later')).length > 0);
+  await world.mesh();
+  await until('a record', () => world.device('later'));
+  expect((await world.device('web-0')).metadata.uid).toBe(before);
+  expect(await control.requests(`DELETE /api/v2/device/${id}`)).toBe(0);
+});
+
 /** Who takes over reads the Secret anew. */
 test('of two replicas one works, and the other goes on where it was; it tells what is wrong with the Secret, and needs no restart', async () => {
   const logs = [app.log];

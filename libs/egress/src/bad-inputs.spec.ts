@@ -42,6 +42,16 @@ const table: readonly [what: string, added: Partial<EgressSnapshot>, type: strin
       'spec.rules[0].egressip "10.96.0.10": is inside a block of Services: take one outside of the cluster’s networks',
     ],
     [
+      'a router of a pool',
+      bad(
+        { ...served, egressip: '192.0.2.252' },
+        { pools: [egressPool({ blocks: ['192.0.2.96/28'], nextHops: ['192.0.2.252'] })] },
+      ),
+      'Accepted',
+      'AddressOfRouter',
+      'spec.rules[0].egressip "192.0.2.252": is a next hop of an EgressIPPool: take one that no host has',
+    ],
+    [
       'the broadcast address of a subnet',
       bad({ ...served, egressip: '192.0.2.255' }),
       'Accepted',

@@ -21,6 +21,9 @@ const withDashes = (text: string): string =>
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '');
 
+/** With it begin the names that pods of the cluster get by their own. */
+export const clusterPrefix = (cluster: string): string => `${withDashes(cluster)}-`;
+
 /** As much of the name as there is room for beside the digits of a digest. */
 export const withDigest = (name: string, digest: string): string => {
   const kept = name.slice(0, LONGEST_LABEL - DIGEST_LENGTH - 1).replace(/-+$/, '');

@@ -43,9 +43,14 @@ describe('a pod becomes a device', () => {
   test('with tags, a name and a policy that it asks for', () => {
     const asked = { [join]: 'true', [tags]: 'tag:db, tag:web,tag:db', [hostName]: 'shop-db', [start]: 'WaitForDevice' };
     expect(deviceOf(podIn('shop', asked))).toEqual({
-      ...{ hostName: 'shop-db', tags: ['tag:db', 'tag:web'], start: 'WaitForDevice' },
+      ...{ hostName: 'shop-db', isNameAsked: true, tags: ['tag:db', 'tag:web'], start: 'WaitForDevice' },
     });
     expect(deviceOf(podIn('lab', { [tags]: 'tag:k8s-pod' }))).toMatchObject({ tags: ['tag:k8s-pod'] });
+  });
+
+  test('under its own name also where it asks for that', () => {
+    const asked = { [join]: 'true', [hostName]: 'eu-shop-1-web-0' };
+    expect(deviceOf(podIn('shop', asked))).toMatchObject({ hostName: 'eu-shop-1-web-0' });
   });
 
   test('by the first rule that selects its namespace', () => {
@@ -93,6 +98,7 @@ test.each<[what: string, annotations: Record<string, string>, ...texts: string[]
   ['a name with a dot', { [hostName]: 'web.shop' }, 'is "web.shop"'],
   ['a name in upper case', { [hostName]: 'Web' }, 'is "Web"'],
   ['a name that ends with a dash', { [hostName]: 'web-' }, 'is "web-"'],
+  ['the name of a pod of another namespace', { [hostName]: 'eu-lab-1-web-0' }, 'names that begin with eu- are those'],
   ['a name of 64 characters', { [hostName]: 'w'.repeat(64) }, `is "${'w'.repeat(60)}…"`],
   ['another policy', { [start]: 'wait' }, `annotation ${start} is "wait"`, 'must be "WaitForDevice" or "Immediate"'],
   ['more text than any value has', { [tags]: 'tag:web,'.repeat(200) }, 'must be at most 1024 characters'],

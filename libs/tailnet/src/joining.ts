@@ -1,7 +1,7 @@
 import { TAILNET_DEFAULTS, tailnetAnnotations, type TailnetSettings } from '@unbounded/crds';
 import { type Labels, matchesLabels } from '@unbounded/label-selector';
 import { readAskedDevice, readJoin, refusal, type StartPolicy } from './asked-device.ts';
-import { hostNameOf } from './host-name.ts';
+import { clusterPrefix, hostNameOf, type NamedPod } from './host-name.ts';
 
 /** Who becomes a device: what the pod asks for, as far as a rule of the Mesh allows it. */
 
@@ -15,6 +15,8 @@ export interface JoiningPod {
 
 export interface WantedDevice {
   readonly hostName: string;
+  /** It is not the pod's own name. */
+  readonly isNameAsked?: true;
   readonly tags: readonly string[];
   readonly start: StartPolicy;
 }
@@ -26,6 +28,14 @@ const checkTags = (tags: readonly string[], allowed: readonly string[]): void =>
   if (refusedTag === undefined) return;
   const valid = `${refusedTag} is not allowed in its namespace: write ${allowed.join(', ')}, or add it to allowedTags of the rule in Mesh.spec.tailnet.rules`;
   throw refusal(tailnetAnnotations.tags, tags.join(','), valid);
+};
+
+/** A pod of another namespace would have the name of one that is down for a moment, and get what is sent to that one. */
+const checkHostName = (asked: string | undefined, ownName: string, { cluster }: NamedPod): void => {
+  const prefix = clusterPrefix(cluster);
+  if (asked === undefined || asked === ownName || !asked.startsWith(prefix)) return;
+  const valid = `names that begin with ${prefix} are those of pods by their namespace: ask for another one, or leave the annotation out`;
+  throw refusal(tailnetAnnotations.hostName, asked, valid);
 };
 
 /**
@@ -56,5 +66,13 @@ export const planDevice = (
     namespace: pod.namespace,
     pod: pod.name,
   };
-  return { hostName: asked.hostName ?? hostNameOf(named, digestOf), tags, start: asked.start };
+  const ownName = hostNameOf(named, digestOf);
+  checkHostName(asked.hostName, ownName, named);
+  const isOther = asked.hostName !== undefined && asked.hostName !== ownName;
+  return {
+    hostName: asked.hostName ?? ownName,
+    ...(isOther && { isNameAsked: true }),
+    tags,
+    start: asked.start,
+  };
 };

@@ -29,7 +29,7 @@ const pod = (name: string, rest: Partial<TailnetPod> = {}): TailnetPod => ({
 });
 const planOf = (pods: readonly TailnetPod[], rest: Partial<RecordsInput> = {}) =>
   planRecords({
-    ...{ settings, pods, records: [], digestOf },
+    ...{ settings, hasMesh: true, pods, records: [], digestOf },
     namespaces: new Map([
       ['shop', {}],
       ['all', { all: 'yes' }],
@@ -106,6 +106,11 @@ describe('the end of a record', () => {
   test('the tailnet is given up', () => {
     const { deletes } = planOf([own], { records: [record], settings: undefined });
     expect(deletes).toEqual([{ record, reason: 'TailnetGone' }]);
+  });
+  test('not while there is no Mesh, but with its pod', () => {
+    const without = { records: [record], settings: undefined, hasMesh: false };
+    expect(planOf([own, pod('new')], without)).toMatchObject({ creates: [], deletes: [] });
+    expect(planOf([], without).deletes).toEqual([{ record, reason: 'PodGone' }]);
   });
   test('is asked for once', () => {
     expect(planOf([], { records: [deleted(record)] }).deletes).toEqual([]);

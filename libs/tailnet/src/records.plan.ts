@@ -24,8 +24,10 @@ export interface TailnetPod {
 }
 
 export interface RecordsInput {
-  /** Absent: the tailnet is given up, and all records with it. */
+  /** Absent: no record is made; those that there are end where a Mesh is there that says so. */
   readonly settings: TailnetSettings | undefined;
+  /** That there is no Mesh ends nothing: it may have been deleted to be made anew, and identities would not come back. */
+  readonly hasMesh: boolean;
   readonly pods: readonly TailnetPod[];
   readonly records: readonly TailnetDevice[];
   /** By name; a pod whose namespace is not known yet waits. */
@@ -64,7 +66,7 @@ export const recordEndOf = (
 
 const recordOf = (
   { namespace, name, uid, node }: TailnetPod & { readonly node: string },
-  spec: Pick<TailnetDevice['spec'], 'hostName' | 'tags' | 'controlURL'>,
+  spec: Pick<TailnetDevice['spec'], 'hostName' | 'isNameAsked' | 'tags' | 'controlURL'>,
 ): TailnetDevice => ({
   apiVersion: GROUP_VERSION,
   kind: 'TailnetDevice',
@@ -92,7 +94,8 @@ const wantedDevice = (pod: TailnetPod, { settings, namespaces, digestOf }: Recor
 };
 
 export const planRecords = (input: RecordsInput): RecordsPlan => {
-  const { settings, pods, records, namespaces, digestOf } = input;
+  const { settings, hasMesh, pods, records, namespaces, digestOf } = input;
+  const hasTailnet = settings !== undefined || !hasMesh;
   const podOf = new Map(pods.map((pod) => [keyOf(pod), pod]));
   const recorded = new Set(records.map(({ metadata }) => keyOf(metadata)));
   const hostNames = createHostNames(
@@ -111,8 +114,9 @@ export const planRecords = (input: RecordsInput): RecordsPlan => {
       const wanted = wantedDevice(pod, input);
       if (!wanted) continue;
       const hostName = hostNames.take(wanted.hostName, keyOf(pod));
+      const isNameAsked = wanted.isNameAsked && { isNameAsked: true };
       const controlURL = settings?.controlURL ?? CONTROL_URL_DEFAULT;
-      creates.push(recordOf(pod, { hostName, tags: wanted.tags, controlURL }));
+      creates.push(recordOf(pod, { hostName, ...isNameAsked, tags: wanted.tags, controlURL }));
     } catch (error) {
       if (!(error instanceof RefusedAnnotationError)) throw error;
       refusals.push({ pod, message: error.message });
@@ -121,7 +125,7 @@ export const planRecords = (input: RecordsInput): RecordsPlan => {
   const deletes = records
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .flatMap((record) => {
-      const reason = recordEndOf(record, podOf.get(keyOf(record.metadata)), settings !== undefined);
+      const reason = recordEndOf(record, podOf.get(keyOf(record.metadata)), hasTailnet);
       return reason === undefined ? [] : [{ record, reason }];
     });
   return { creates, deletes, refusals };

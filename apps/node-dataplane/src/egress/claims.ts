@@ -75,9 +75,10 @@ export const createClaims = ({ open, onAnswer, logger, mayAnnounce, ...parts }: 
       if (link.hardwareType !== ETHERNET || link.mac === undefined) return 'free';
       const key = `${address} ${link.index} ${link.mac}`;
       const answer = answers.get(key);
-      if (answer && isCurrent(answer)) return answer.isFree ? 'free' : { usedBy: answer.mac ?? 'another host' };
-      if (!asking.has(key)) void ask(key, address, link);
-      return 'asked';
+      if (answer?.isFree && isCurrent(answer)) return 'free';
+      if (!(answer && isCurrent(answer)) && !asking.has(key)) void ask(key, address, link);
+      // Who had it a moment ago has it until it is known otherwise.
+      return answer && !answer.isFree ? { usedBy: answer.mac ?? 'another host' } : 'asked';
     },
     taken(address, { index, mac, hardwareType }) {
       if (hardwareType === ETHERNET && mac !== undefined) announcer.announce(address, { index, mac });

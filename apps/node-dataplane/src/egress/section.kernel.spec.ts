@@ -93,6 +93,19 @@ test('the address of a pod is where the CNI plugin put it, whatever a slice says
   expect(asked('other')).toEqual(ADDRESSES.worker);
 });
 
+test('a pod whose address slices list with another pod waits until they do not: owners go by the routes of that one', async () => {
+  const [entry] = steered('gateway').spec.pods!;
+  const former = { ...entry!, uid: 'uid-former', addresses: [...ADDRESSES.pod] };
+  const twice = slice('worker', { routes: routes('gateway'), pods: [entry!, former] });
+  worlds.worker = { ...worlds.worker, slices: [twice], pods: [pod('pod')] };
+  worlds.gateway.slices = [serving()];
+  for (const node of ['worker', 'gateway'] as const) await settle(node, await open(node));
+  expect(asked('pod', 1)).toEqual(NONE);
+  worlds.worker.slices = [steered('gateway')];
+  await sections[0]!.pass();
+  expect(asked('pod')).toEqual(ADDRESSES.first);
+});
+
 test('a connection from before the rule goes on with the address of the rule, and with that of the node behind its end', async () => {
   worlds.worker.pods = [pod('pod'), pod('other')];
   const [worker, gateway] = [await open('worker'), await open('gateway')];

@@ -149,6 +149,36 @@ describe('a pod', () => {
     expect(calls).toContain('release web.net1');
   });
 
+  test('that ends after another of its name has come takes nothing of that one', async () => {
+    const { handlers } = createAttaching(parts);
+    const signal = new AbortController().signal;
+    await handlers.add(pod('lan,office'), signal);
+    await handlers.add(pod('lan', { uid: 'u2', containerId: 'c2' }), signal);
+    calls = [];
+    await handlers.remove(pod('lan,office'), signal);
+    expect(calls).toEqual(['remove', 'release web.net2']);
+    calls = [];
+    await handlers.remove(pod('lan', { uid: 'u2', containerId: 'c2' }), signal);
+    expect(calls).toEqual(['remove', 'release web.net1']);
+  });
+
+  test('that ends while another of its name is being attached takes nothing of that one', async () => {
+    const before = parts.claims;
+    const claims = Promise.withResolvers<void>();
+    const { handlers } = createAttaching({
+      ...parts,
+      endpointsOf: (uid) => (uid === 'u1' ? [left] : []),
+      claims: { ...before, claim: async (one, signal) => (await claims.promise, before.claim(one, signal)) },
+    });
+    const signal = new AbortController().signal;
+    const added = handlers.add(pod('lan', { uid: 'u2', containerId: 'c2' }), signal);
+    await new Promise((resolve) => setImmediate(resolve));
+    await handlers.remove(pod('lan'), signal);
+    claims.resolve();
+    await added;
+    expect(calls).toEqual(['claim web.net1', 'create net1 1366']);
+  });
+
   test('is as it was attached only while its port is up', async () => {
     const joins = { configuration: 'lan', network: 'lan' };
     const { handlers } = createAttaching(parts);
@@ -157,5 +187,52 @@ describe('a pod', () => {
       'interface lan0: its port is gone',
     );
     expect(await handlers.check(pod('lan'), signal)).toBeUndefined();
+  });
+});
+
+const left: NetworkEndpoint = {
+  ...endpoint(1, 'n1', { network: 'lan', pod: 'web', interface: 'net1' }),
+  metadata: { namespace: 'shop', name: 'web.net1' },
+};
+
+describe('an endpoint without a port', () => {
+  const signal = new AbortController().signal;
+
+  test('is released', async () => {
+    await createAttaching(parts).releaseLeftover(left, signal);
+    expect(calls).toEqual(['release web.net1']);
+  });
+
+  test('is not, once its pod has its port', async () => {
+    parts = { ...parts, ports: { ...parts.ports, stateOf: async () => 'down' } };
+    await createAttaching(parts).releaseLeftover(left, signal);
+    expect(calls).toEqual([]);
+  });
+
+  test('is not while its pod is being attached; a pod that comes while it is released waits for that', async () => {
+    const [claims, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const before = parts.claims;
+    const attaching = createAttaching({
+      ...parts,
+      claims: {
+        claim: async (one, given) => (await claims.promise, before.claim(one, given)),
+        release: async (one, given) => (await released.promise, before.release(one, given)),
+      },
+    });
+    const first = attaching.handlers.add(pod('lan'), signal);
+    await new Promise((resolve) => setImmediate(resolve));
+    const leftover = attaching.releaseLeftover(left, signal);
+    claims.resolve();
+    await Promise.all([first, leftover]);
+    expect(calls).toEqual(['claim web.net1', 'create net1 1366']);
+    calls = [];
+    const late = attaching.releaseLeftover(left, signal);
+    await new Promise((resolve) => setImmediate(resolve));
+    const second = attaching.handlers.add(pod('lan'), signal);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(calls).toEqual([]);
+    released.resolve();
+    await Promise.all([late, second]);
+    expect(calls).toEqual(['release web.net1', 'claim web.net1', 'create net1 1366']);
   });
 });

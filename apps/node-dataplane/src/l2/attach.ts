@@ -3,6 +3,7 @@ import { containsAddress, parseAddress, parsePrefix } from '@unbounded/ip';
 import { type Cluster, clientOf, isNotFound, namespaces } from '@unbounded/kube';
 import { type AskedNetwork, attachmentOf, endpointKey, parsePodNetworks, readAskedNetwork } from '@unbounded/l2';
 import type { HookHandlers, ResultAddition } from '../attachment/hook.port.ts';
+import { createKeyedQueue } from '../kernel/in-turn.ts';
 import type { PodAttachment } from '../attachment/pods.ts';
 import type { Claims } from './claims.ts';
 import { endpointKeyOf, portName } from './names.ts';
@@ -35,8 +36,10 @@ export interface AttachParts {
 
 export interface Attaching {
   readonly handlers: Required<Pick<HookHandlers, 'add' | 'remove' | 'check'>>;
-  /** Keys of endpoints whose pods are being attached: without a port they are nobody's leftovers. */
-  readonly underWay: ReadonlySet<string>;
+  /** Whether the pod of an endpoint is being attached: without a port it is nobody's leftover. */
+  isUnderWay(endpoint: string): boolean;
+  /** Releases an endpoint that had no port at the last look, unless its pod has come back since. @throws ApiError, TransportError */
+  releaseLeftover(endpoint: NetworkEndpoint, signal: AbortSignal): Promise<void>;
 }
 
 const prefixLengthOf = ({ spec }: Network, address: string): number => {
@@ -105,17 +108,66 @@ const refuseNamesake = (key: string, other: string | undefined): void => {
   );
 };
 
+/** Which pod has which endpoints, by its UID, as far as this process attaches it; those of an earlier one are found by their missing port. */
+const createHolders = () => {
+  const underWay = new Map<string, string>();
+  const made = new Map<string, NetworkEndpoint[]>();
+  const isSame = (a: NetworkEndpoint, b: NetworkEndpoint): boolean => endpointKey(a) === endpointKey(b);
+  const forget = (uid: string, isGone: (endpoint: NetworkEndpoint) => boolean): void => {
+    const left = (made.get(uid) ?? []).filter((one) => !isGone(one));
+    if (left.length > 0) made.set(uid, left);
+    else made.delete(uid);
+  };
+  const madeFor = (endpoint: NetworkEndpoint): string | undefined =>
+    [...made].find(([, own]) => own.some((one) => isSame(one, endpoint)))?.[0];
+  return {
+    forget,
+    isUnderWay: (key: string): boolean => underWay.has(key),
+    begin: (keys: readonly string[], uid: string) => keys.forEach((key) => underWay.set(key, uid)),
+    ended: (keys: readonly string[]) => keys.forEach((key) => underWay.delete(key)),
+    of: (uid: string): readonly NetworkEndpoint[] => made.get(uid) ?? [],
+    /** A pod that was deleted by force may end after another of its name has come: the port and the entries are of that one by now. */
+    isAnothers: (endpoint: NetworkEndpoint, uid: string): boolean =>
+      (underWay.get(endpointKey(endpoint)) ?? madeFor(endpoint) ?? uid) !== uid,
+    add(uid: string, endpoint: NetworkEndpoint): void {
+      for (const other of [...made.keys()]) forget(other, (one) => isSame(one, endpoint));
+      made.set(uid, [...(made.get(uid) ?? []), endpoint]);
+    },
+  };
+};
+
+/** The end of a pod: of one interface, where a configuration of its own made it; else of all that it has by its annotation. */
+const createRemoval = (
+  { claims, ports, trigger, ...parts }: AttachParts,
+  holders: ReturnType<typeof createHolders>,
+  inTurnOf: ReturnType<typeof createKeyedQueue>,
+) => {
+  const remove = async (pod: PodAttachment, signal?: AbortSignal): Promise<void> => {
+    const { uid, joins, interface: device } = pod;
+    // A pod whose sandbox was made anew: what it has now is that of the later container.
+    if (parts.hasSuccessor(pod)) return;
+    const isOfThis = ({ spec }: NetworkEndpoint): boolean => (joins === undefined) !== (spec.interface === device);
+    const known = [...parts.endpointsOf(uid), ...holders.of(uid)];
+    const endpoints = [...new Map(known.map((one) => [endpointKey(one), one])).values()].filter(isOfThis);
+    const unlessAnothers = async (one: NetworkEndpoint, work: () => Promise<void>): Promise<void> => {
+      if (holders.isAnothers(one, uid)) return; // nor does the end of this one wait for it
+      await inTurnOf(endpointKey(one), async () => (holders.isAnothers(one, uid) ? undefined : work()));
+    };
+    // What cannot be released now has no port, and is found by that.
+    holders.forget(uid, isOfThis);
+    for (const one of endpoints) await unlessAnothers(one, () => ports.remove(portName(endpointKey(one))));
+    for (const one of endpoints) await unlessAnothers(one, () => claims.release(one, signal));
+    trigger();
+  };
+  return remove;
+};
+
 export const createAttaching = (parts: AttachParts): Attaching => {
   const { claims, ports, mtuOf, isInForce, until, trigger } = parts;
   const permission = createPermission(parts.cluster);
-  const underWay = new Set<string>();
-  /** Of this process, by UID of the pod; those of an earlier one are found by their missing port. */
-  const made = new Map<string, NetworkEndpoint[]>();
-
-  const remember = (uid: string, endpoint: NetworkEndpoint): void => {
-    const others = (made.get(uid) ?? []).filter((one) => endpointKey(one) !== endpointKey(endpoint));
-    made.set(uid, [...others, endpoint]);
-  };
+  const inTurnOf = createKeyedQueue();
+  const holders = createHolders();
+  const remove = createRemoval(parts, holders, inTurnOf);
 
   const join = async (pod: AddedPod, asked: AskedNetwork, signal: AbortSignal): Promise<ResultAddition> => {
     const { namespace, name, uid, netns } = pod;
@@ -124,11 +176,10 @@ export const createAttaching = (parts: AttachParts): Attaching => {
     const key = endpointKeyOf(pod, asked.interface);
     refuseNamesake(key, parts.namesakeOf(key));
     const taken = await parts.takenIn(asked.network, signal);
-    const endpoint = await claims.claim(
-      { namespace, pod: name, podUid: uid, asked, network, isTrusted, taken },
-      signal,
+    const endpoint = await inTurnOf(key, () =>
+      claims.claim({ namespace, pod: name, podUid: uid, asked, network, isTrusted, taken }, signal),
     );
-    remember(uid, endpoint);
+    holders.add(uid, endpoint);
     trigger();
     // The first endpoint of a node may make the MTU smaller.
     await until(() => mtuOf(asked.network) !== undefined, signal);
@@ -140,39 +191,26 @@ export const createAttaching = (parts: AttachParts): Attaching => {
     return additionOf(network, endpoint, netns);
   };
 
-  /** Of one interface, where a configuration of its own made it; else of all that the pod has by its annotation. */
-  const remove = async (pod: PodAttachment, signal?: AbortSignal): Promise<void> => {
-    const { uid, joins, interface: device } = pod;
-    // A pod whose sandbox was made anew: what it has now is that of the later container.
-    if (parts.hasSuccessor(pod)) return;
-    const isOfThis = ({ spec }: NetworkEndpoint): boolean => (joins === undefined) !== (spec.interface === device);
-    const known = [...parts.endpointsOf(uid), ...(made.get(uid) ?? [])];
-    const endpoints = [...new Map(known.map((one) => [endpointKey(one), one])).values()].filter(isOfThis);
-    // What cannot be released now has no port, and is found by that.
-    made.set(
-      uid,
-      (made.get(uid) ?? []).filter((one) => !isOfThis(one)),
-    );
-    if (made.get(uid)?.length === 0) made.delete(uid);
-    for (const endpoint of endpoints) await ports.remove(portName(endpointKey(endpoint)));
-    for (const endpoint of endpoints) await claims.release(endpoint, signal);
-    trigger();
-  };
-
   return {
-    underWay,
+    isUnderWay: (endpoint) => holders.isUnderWay(endpoint),
+    releaseLeftover: (endpoint, signal) =>
+      inTurnOf(endpointKey(endpoint), async () => {
+        const key = endpointKey(endpoint);
+        if (holders.isUnderWay(key) || (await ports.stateOf(portName(key))) !== 'gone') return;
+        await claims.release(endpoint, signal);
+      }),
     handlers: {
       async add(pod, signal) {
         const asked = await askedBy(pod);
         if (asked.length === 0) return;
         const keys = asked.map((one) => endpointKeyOf(pod, one.interface));
-        for (const key of keys) underWay.add(key);
+        holders.begin(keys, pod.uid);
         try {
           const additions: ResultAddition[] = [];
           for (const one of asked) additions.push(await join(pod, one, signal));
           return joined(additions);
         } finally {
-          for (const key of keys) underWay.delete(key);
+          holders.ended(keys);
         }
       },
       remove,

@@ -89,7 +89,8 @@ const standing = async (): Promise<string[]> => {
 
 test('an endpoint has an entry for its MAC and each address, of its node; nothing of it is left when it is released', async () => {
   const endpoint = await n1!.claim(wanted('web'), signal());
-  expect(endpoint.spec).toMatchObject({ network: 'lan', node: 'n1', pod: 'web', interface: 'net1' });
+  const nodeUID = (await coreClients(api.cluster).nodes.get('n1')).metadata.uid;
+  expect(endpoint.spec).toMatchObject({ network: 'lan', node: 'n1', nodeUID, pod: 'web', interface: 'net1' });
   expect(await standing()).toHaveLength(4);
   for (const entry of await clientOf(api.cluster, neighborKind).listAll())
     expect(entry.status).toEqual({ endpoint: 'shop/web.net1', managingNode: 'n1', mac: endpoint.spec.mac });
@@ -104,6 +105,8 @@ test('a pod that comes back under its name has its MAC and addresses again, as a
   const again = await n1!.claim(wanted('web-0', {}, { podUid: 'uid-later' }), signal());
   expect([again.spec.mac, again.spec.addresses]).toEqual([former.spec.mac, former.spec.addresses]);
   expect(again.metadata.uid).not.toBe(former.metadata.uid);
+  expect(await standing()).toHaveLength(4);
+  await n1!.release(former); // late: what stands is of the other one
   expect(await standing()).toHaveLength(4);
 });
 

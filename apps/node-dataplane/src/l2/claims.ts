@@ -8,7 +8,7 @@ import {
   networkEndpointKind,
   sameJson,
 } from '@unbounded/crds';
-import { type Cluster, clientOf, ignoreGone, isConflict, isNotFound } from '@unbounded/kube';
+import { type Cluster, clientOf, ignoreGone, isConflict, isNotFound, nodes } from '@unbounded/kube';
 import { type AskedNetwork, type PlannedEndpoint, planEndpoint } from '@unbounded/l2';
 import {
   AbandonedError,
@@ -48,7 +48,13 @@ const ATTEMPTS = 16;
 const seedOf = (key: string, attempt: number): Uint8Array =>
   new Uint8Array(createHash('sha256').update(`${key} ${attempt}`).digest());
 
-const objectOf = (wanted: WantedEndpoint, node: string, planned: PlannedEndpoint): NetworkEndpoint => {
+/** The node as the API server has it now: of a Node that is made anew the endpoints of its predecessor are removed. */
+interface Place {
+  readonly name: string;
+  readonly uid: string | undefined;
+}
+
+const objectOf = (wanted: WantedEndpoint, node: Place, planned: PlannedEndpoint): NetworkEndpoint => {
   const { namespace, pod, podUid, asked, network, isTrusted } = wanted;
   return {
     apiVersion: GROUP_VERSION,
@@ -60,7 +66,8 @@ const objectOf = (wanted: WantedEndpoint, node: string, planned: PlannedEndpoint
       ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: pod, uid: podUid }],
     },
     spec: {
-      ...{ network: network.metadata.name, node, pod, interface: asked.interface, ...planned },
+      ...{ network: network.metadata.name, node: node.name, pod, interface: asked.interface, ...planned },
+      ...(node.uid && { nodeUID: node.uid }),
       ...(asked.segment === undefined ? {} : { segment: asked.segment }),
       ...(isTrusted ? { isTrusted } : {}),
     },
@@ -69,6 +76,10 @@ const objectOf = (wanted: WantedEndpoint, node: string, planned: PlannedEndpoint
 
 const createObjects = (cluster: Cluster, node: string, entries: EndpointEntries) => {
   const client = clientOf(cluster, networkEndpointKind);
+  const ownNode = async (signal: AbortSignal): Promise<Place> => {
+    const found = await cluster.client(nodes).get(node, { signal });
+    return { name: node, uid: found.metadata.uid };
+  };
   const remove = async ({ metadata }: NetworkEndpoint, signal?: AbortSignal): Promise<void> => {
     const { name, namespace, uid } = metadata;
     await client.delete(name, { namespace, signal, ...(uid && { uid }) }).catch(ignoreGone);
@@ -79,6 +90,12 @@ const createObjects = (cluster: Cluster, node: string, entries: EndpointEntries)
   };
   return {
     remove,
+    /** Another one of that name is there. */
+    async isReplaced({ metadata }: NetworkEndpoint, signal?: AbortSignal): Promise<boolean> {
+      const { name, namespace, uid } = metadata;
+      const found = await client.get(name, { namespace, signal }).catch(ignoreGone);
+      return uid !== undefined && found !== undefined && found.metadata.uid !== uid;
+    },
     /** @throws Error: of another node */
     async find({ namespace, pod, asked }: WantedEndpoint, signal: AbortSignal): Promise<NetworkEndpoint | undefined> {
       const name = endpointName(pod, asked.interface);
@@ -95,7 +112,7 @@ const createObjects = (cluster: Cluster, node: string, entries: EndpointEntries)
       planned: PlannedEndpoint,
       signal: AbortSignal,
     ): Promise<NetworkEndpoint> {
-      const object = objectOf(wanted, node, planned);
+      const object = objectOf(wanted, await ownNode(signal), planned);
       const isOfPod = existing?.metadata.ownerReferences?.some(({ uid }) => uid === wanted.podUid);
       const stays = existing && isOfPod && existing.metadata.deletionTimestamp === undefined;
       if (stays && sameJson(existing.spec, object.spec)) return existing;
@@ -143,6 +160,7 @@ export const createClaims = (cluster: Cluster, node: string): Claims => {
       }
     },
     async release(endpoint, signal) {
+      if (await objects.isReplaced(endpoint, signal)) return; // the entries are of that one
       await entries.remove(endpoint, undefined, signal);
       await objects.remove(endpoint, signal);
     },

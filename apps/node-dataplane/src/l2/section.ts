@@ -129,8 +129,8 @@ const openAttaching = (
     handlers: attaching.handlers,
     /** Endpoints whose pods are gone: of agents before this one, or while the API server was away. */
     leftovers: (devices: ReadonlySet<string>): readonly NetworkEndpoint[] =>
-      own().filter((one) => !attaching.underWay.has(endpointKey(one)) && !devices.has(portName(endpointKey(one)))),
-    release: (endpoint: NetworkEndpoint, signal: AbortSignal) => claims.release(endpoint, signal),
+      own().filter((one) => !attaching.isUnderWay(endpointKey(one)) && !devices.has(portName(endpointKey(one)))),
+    release: (endpoint: NetworkEndpoint, signal: AbortSignal) => attaching.releaseLeftover(endpoint, signal),
     close: () => ports[Symbol.dispose](),
   };
 };

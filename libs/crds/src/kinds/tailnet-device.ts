@@ -2,7 +2,7 @@ import { addressText } from '../egress-fields.ts';
 import { conditions, DNS_LABEL_PATTERN, nodeName, SPEC, STATUS } from '../fields.ts';
 import { conditionColumn, defineKind, type ObjectOf } from '../kind.ts';
 import { immutableSpec } from '../l2-fields.ts';
-import { integer, list, object, oneOf, optional, string } from '../schema.ts';
+import { boolean, integer, list, object, oneOf, optional, string } from '../schema.ts';
 import { serverUrl, tailnetTags } from '../tailnet-fields.ts';
 
 /** An IPv4 and an IPv6 address. */
@@ -54,6 +54,12 @@ export const tailnetDeviceKind = defineKind({
           maxLength: 63,
           pattern: DNS_LABEL_PATTERN,
         }),
+        isNameAsked: optional(
+          boolean({
+            description:
+              'The Pod asks for the name. Pods of another cluster may have such a name, too: of devices with it none is deleted but that of the record.',
+          }),
+        ),
         tags: tailnetTags('Tags of the device.', 1),
         controlURL: serverUrl('Where the device logs in.'),
       },

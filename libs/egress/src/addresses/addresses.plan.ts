@@ -37,7 +37,8 @@ export const planAddresses = (
   snapshot: EgressSnapshot,
   { subnets, candidatesOf }: Pick<UsageContext, 'subnets' | 'candidatesOf'>,
 ): ReadonlyMap<string, RuleAddresses> => {
-  const usage = usageOf({ ...snapshot, subnets, candidatesOf });
+  const nextHops = [...pools.values()].flatMap((pool) => pool.nextHops);
+  const usage = usageOf({ ...snapshot, nextHops, subnets, candidatesOf });
   const isEligible = createEligibility(snapshot);
   const kept = planKeptAddresses(rules, { pools, usage });
   const byKey = new Map(rules.map((rule) => [rule.key, rule]));

@@ -15,7 +15,7 @@ import type { Pool } from '../pools/pool.ts';
 import type { Claim, ClusterPrefixes, EgressNode } from '../snapshot.ts';
 
 /** What an address is already, so that no rule can have it. */
-export type Usage = Claim['usage'] | 'NotUnicast';
+export type Usage = Claim['usage'] | 'AddressOfRouter' | 'NotUnicast';
 
 const SUBNET_WITHOUT_OWN_ADDRESS = { 4: 31, 6: 127 } as const; // RFC 3021, RFC 6164
 
@@ -49,6 +49,8 @@ export interface AddressUsage {
 }
 
 export interface UsageContext {
+  /** Routers by which packets leave. */
+  readonly nextHops: readonly Address[];
   readonly nodes: readonly EgressNode[];
   readonly cluster: ClusterPrefixes;
   readonly claims: readonly Claim[];
@@ -87,6 +89,7 @@ export const usageOf = (context: UsageContext): AddressUsage => {
   const { cluster, claims } = context;
   const pods = AddressSet.of(cluster.pods);
   const services = AddressSet.of(cluster.services);
+  const routers = AddressSet.of(context.nextHops.map(hostPrefix));
   const ofAll = [...nodeStatements(context), ...claims];
   const known = new Map<Pool | undefined, StatedAddresses>();
   const statedFor = (pool: Pool | undefined): StatedAddresses => {
@@ -103,6 +106,7 @@ export const usageOf = (context: UsageContext): AddressUsage => {
     fixed: (address) => {
       if (specialRangeOf(address)) return 'NotUnicast';
       if (pods.has(address)) return 'AddressOfPod';
+      if (routers.has(address)) return 'AddressOfRouter';
       return services.has(address) ? 'AddressOfService' : undefined;
     },
     claimOf: (address, pool) => {
@@ -118,6 +122,7 @@ export const usageRemedy: Readonly<Record<Usage, string>> = {
   AddressOfNode: 'is the address of a node: take one that no host has',
   AddressOfPod: 'is inside a block of pods: take one outside of the cluster’s networks',
   AddressOfService: 'is inside a block of Services: take one outside of the cluster’s networks',
+  AddressOfRouter: 'is a next hop of an EgressIPPool: take one that no host has',
   NotUnicast:
     'is no address that a host can have (multicast, loopback, link-local, or that of a whole subnet): take another one',
 };
@@ -126,6 +131,7 @@ const CLAIMED_AS: Readonly<Record<Usage, string>> = {
   AddressOfNode: 'an address of its own',
   AddressOfPod: 'one of its pods',
   AddressOfService: 'an address of its own',
+  AddressOfRouter: 'a router',
   NotUnicast: 'that of a whole subnet',
 };
 

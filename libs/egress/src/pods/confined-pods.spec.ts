@@ -58,6 +58,17 @@ test('an older Node keeps its block beside a wider one of a younger Node, which 
   ]);
 });
 
+test('of two pods of a node that state one address neither is a source with it: one of them has ended, and its status does not say so yet', () => {
+  const [address, own] = ['10.244.1.7', 'fd00::8'].map(parseAddress);
+  const dual = nodes.map((one) => ({ ...one, podBlocks: [...one.podBlocks, parsePrefix('fd00::/64')] }));
+  const next = pod(2, { node: 'n1', addresses: [address!, own!] });
+  const plan = planEgress(snapshot({ nodes: [dual[0]!, ...nodes.slice(1)], rules, pods: [victim, next] }));
+  expect(sourcesOf(plan)).toEqual([['uid-p1'], ['uid-p2', 'fd00::8']]);
+  expect(sourcesOf(planOf({ ...victim, isFinished: true }, pod(2, { node: 'n1', addresses: [address!] })))).toEqual([
+    ['uid-p2', '10.244.1.7'],
+  ]);
+});
+
 test('a pod with the network of its node has its addresses, and is no source', () => {
   const onHost = pod(8, { node: 'n3', isHostNetwork: true, addresses: [parseAddress('192.0.2.3')] });
   const plan = planOf(victim, onHost);

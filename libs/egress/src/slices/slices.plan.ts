@@ -1,4 +1,5 @@
 import type { EgressNodeSlice, EgressNodeSliceSpec, OwnedAddress } from '@unbounded/crds';
+import { type Address, formatAddress } from '@unbounded/ip';
 
 import { compareTexts, groupBy } from '../order.ts';
 import type { EgressNode } from '../snapshot.ts';
@@ -15,6 +16,25 @@ export interface SliceContents {
   readonly reporters: ReadonlySet<string>;
   readonly former: readonly EgressNodeSlice[];
 }
+
+/**
+ * Of two pods of a node that state one address neither has it: the address of a pod that has ended is another pod's before its status says so,
+ * and the owner would translate packets of that one by the routes of the former.
+ */
+const withoutShared = (pods: readonly RoutedPod[]): readonly RoutedPod[] => {
+  const keyOf = (node: string, address: Address): string => `${node} ${formatAddress(address)}`;
+  const [stated, shared] = [new Set<string>(), new Set<string>()];
+  for (const { pod } of pods)
+    for (const address of pod.addresses) {
+      const key = keyOf(pod.node, address);
+      (stated.has(key) ? shared : stated).add(key);
+    }
+  if (shared.size === 0) return pods;
+  return pods.map((routed) => {
+    const own = routed.pod.addresses.filter((address) => !shared.has(keyOf(routed.pod.node, address)));
+    return own.length === routed.pod.addresses.length ? routed : { ...routed, pod: { ...routed.pod, addresses: own } };
+  });
+};
 
 /** For each owner the pods whose packets it translates, with the routes that lead to it. */
 const sourcesByOwner = (pods: readonly RoutedPod[]): ReadonlyMap<string, readonly RoutedPod[]> => {
@@ -33,7 +53,8 @@ const sourcesByOwner = (pods: readonly RoutedPod[]): ReadonlyMap<string, readonl
 
 /** The slices of all nodes by name. A node without pods, addresses and the prospect of some has none. */
 export const planSlices = (contents: SliceContents): ReadonlyMap<string, EgressNodeSliceSpec> => {
-  const { nodes, pods, owned, reporters, former } = contents;
+  const { nodes, owned, reporters, former } = contents;
+  const pods = withoutShared(contents.pods);
   const podsOn = groupBy(pods, ({ pod }) => pod.node);
   const sources = sourcesByOwner(pods);
   const formerOf = groupBy(

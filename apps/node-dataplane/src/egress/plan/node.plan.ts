@@ -60,10 +60,33 @@ const entriesOf = <Kind extends 'pods' | 'sources'>(
 
 type RoutesByPod = ReadonlyMap<string, readonly PodRoute[]>;
 
-/** Where its addresses are is the CNI plugin's word: those of a slice may be of a pod that is no more. */
-const steeredOf = (node: string, pods: readonly LocalPod[], listed: RoutesByPod): PodClass[] => {
-  const routesOf = ({ uid, selection }: LocalPod): readonly PodRoute[] | undefined =>
-    listed.get(uid) ?? (selection === 'none' ? undefined : [NOT_YET]);
+/** Pods that slices list with an address, by that. */
+type PodsByAddress = ReadonlyMap<string, ReadonlySet<string>>;
+const NOBODY: PodsByAddress = new Map();
+
+const statedBy = (entries: readonly { readonly entry: SliceEntry<'pods'> }[]): PodsByAddress => {
+  const pods = new Map<string, Set<string>>();
+  for (const { entry } of entries)
+    for (const address of entry.addresses) pods.set(address, (pods.get(address) ?? new Set<string>()).add(entry.uid));
+  return pods;
+};
+
+/**
+ * Where its addresses are is the CNI plugin's word: those of a slice may be of a pod that is no more. While slices list one of them with another
+ * pod, owners go by that pod's routes: it waits.
+ */
+const steeredOf = (
+  node: string,
+  pods: readonly LocalPod[],
+  listed: RoutesByPod,
+  statedBy: PodsByAddress = NOBODY,
+): PodClass[] => {
+  const isAnothers = ({ uid, addresses }: LocalPod): boolean =>
+    addresses.some((address) => [...(statedBy.get(address) ?? [])].some((other) => other !== uid));
+  const routesOf = (pod: LocalPod): readonly PodRoute[] | undefined => {
+    const routes = listed.get(pod.uid) ?? (pod.selection === 'none' ? undefined : [NOT_YET]);
+    return routes && isAnothers(pod) ? [NOT_YET] : routes;
+  };
   return classesOf(
     pods.flatMap((pod) => {
       const routes = routesOf(pod);
@@ -167,8 +190,9 @@ export interface NodePlanned {
 export const planNodeEgress = (inputs: NodeInputs): NodePlanned => {
   const { node, peers, overlayDevices, apiServices } = inputs;
   const { overlayAddresses, podCidrs, keepsSource, apiServer } = peers;
-  const listed = new Map(entriesOf(inputs.slices, 'pods').map(({ entry, routes }) => [entry.uid, routes]));
-  const [steered, translated] = [steeredOf(node, inputs.pods, listed), translatedOf(inputs)];
+  const entries = entriesOf(inputs.slices, 'pods');
+  const listed = new Map(entries.map(({ entry, routes }) => [entry.uid, routes]));
+  const [steered, translated] = [steeredOf(node, inputs.pods, listed, statedBy(entries)), translatedOf(inputs)];
   const far = peersOf(peers, node, steered, translated);
   const { addresses, problems } = addressesOf(inputs);
   const isIdle = steered.length + translated.length + addresses.length === 0;
