@@ -150,7 +150,8 @@ describe('a pod', () => {
   });
 
   test('that ends after another of its name has come takes nothing of that one', async () => {
-    const { handlers } = createAttaching(parts);
+    // The cache is behind.
+    const { handlers } = createAttaching({ ...parts, endpointsOf: (uid) => (uid === 'u1' ? [left] : []) });
     const signal = new AbortController().signal;
     await handlers.add(pod('lan,office'), signal);
     await handlers.add(pod('lan', { uid: 'u2', containerId: 'c2' }), signal);
