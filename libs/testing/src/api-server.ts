@@ -8,6 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Cluster } from '@unbounded/kube';
 
+import { GO_MEMORY as COMMAND_MEMORY } from './chart.ts';
+
 /** A real kube-apiserver with its etcd, on loopback. Everything dies with the process that started it. */
 export interface ApiServer extends AsyncDisposable {
   /** Path of a kubeconfig of a member of system:masters. */
@@ -210,7 +212,7 @@ export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Pro
   const kubectl = (args: readonly string[], input = ''): string =>
     execFileSync(join(directory, 'kubectl'), args, {
       encoding: 'utf8',
-      env: { KUBECONFIG: kubeconfig, HOME: directory },
+      env: { KUBECONFIG: kubeconfig, HOME: directory, ...COMMAND_MEMORY },
       input,
       stdio: 'pipe',
     });
