@@ -98,6 +98,16 @@ const becomeAvailable = (count: number) =>
     { ...at, subresource: 'status' },
   );
 
+/** Of the pool p. */
+const createGateway = (name: string, internalIP: string, externalAddress: string) =>
+  createNode(coreClients(api.cluster).nodes, {
+    ...{ name, internalIPs: [internalIP], labels: { gateway: 'p' } },
+    annotations: {
+      [annotations.wireGuardPublicKey]: publicKeyFor(name),
+      [annotations.externalAddress]: externalAddress,
+    },
+  });
+
 test('a managed relay is made as asked for, changed with it, and taken away with it', async () => {
   startWithImage();
   await create(managed({ replicas: 2, port: 4443 }));
@@ -157,15 +167,7 @@ test('by a node port it stands on gateways and is found there, by the annotated 
   });
   await clientOf(api.cluster, siteKind).create(siteObject('a'));
   await clientOf(api.cluster, gatewayPoolKind).create(poolObject('p'));
-  await createNode(nodes, {
-    name: 'gw',
-    internalIPs: ['10.1.0.3'],
-    labels: { gateway: 'p' },
-    annotations: {
-      [annotations.wireGuardPublicKey]: publicKeyFor('gw'),
-      [annotations.externalAddress]: '203.0.113.7',
-    },
-  });
+  await createGateway('gw', '10.1.0.3', '203.0.113.7');
   const endpoint = `203.0.113.7:${service.spec!.ports![0]!.nodePort}`;
   await until('told', says(`True Available: at ${endpoint};`));
   expect((await meshes().get('default')).status?.relayEndpoint).toBe(endpoint);
@@ -175,15 +177,7 @@ test('by a node port it stands on gateways and is found there, by the annotated 
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: names } },
   });
   // Another one does not start the relay anew.
-  await createNode(nodes, {
-    name: 'another',
-    internalIPs: ['10.1.0.4'],
-    labels: { gateway: 'p' },
-    annotations: {
-      [annotations.wireGuardPublicKey]: publicKeyFor('another'),
-      [annotations.externalAddress]: '203.0.113.8',
-    },
-  });
+  await createGateway('another', '10.1.0.4', '203.0.113.8');
   await until('told', says('203.0.113.8'));
   expect((await clients().deployments.get('relay', at)).spec!.template.spec).toMatchObject({ affinity });
 });

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Cluster } from '@unbounded/kube';
 
-import { GO_MEMORY as COMMAND_MEMORY } from './chart.ts';
+import { COMMAND_MEMORY, SERVER_MEMORY } from './go-memory.ts';
 
 /** A real kube-apiserver with its etcd, on loopback. Everything dies with the process that started it. */
 export interface ApiServer extends AsyncDisposable {
@@ -58,17 +58,11 @@ const nextAddress = (): string => {
   return `127.${(host >> 16) & 255}.${(host >> 8) & 255}.${host & 255}`;
 };
 
-/**
- * Go's collector of garbage took a quarter of an API server's processor time, most of it while it starts. It runs less often here, as long
- * as there is less than the limit; four specs run at a time.
- */
-const GO_MEMORY = { GOGC: '400', GOMEMLIMIT: '768MiB' } as const;
-
 /** A process that the kernel kills when we die, however we die. */
 const spawnOwned = (command: string, args: readonly string[], log: string): ChildProcess =>
   spawn('setpriv', ['--pdeathsig', 'KILL', command, ...args], {
     stdio: ['ignore', openSync(log, 'a'), openSync(log, 'a')],
-    env: { ...process.env, ...GO_MEMORY },
+    env: { ...process.env, ...SERVER_MEMORY },
   });
 
 const killAndWait = async (child: ChildProcess | undefined): Promise<void> => {

@@ -10,7 +10,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ApiServer, startApiServer, until } from './index.ts';
 import {
   chartFolder,
-  GO_MEMORY,
   helmProgram,
   isKind,
   type Manifest,
@@ -27,6 +26,7 @@ import { aroundLeaf, leaves, merged, nested, only, othersTogether, parts, WITHOU
 import { type Refusals, refusalsOf, refusedOf } from './chart-refusals.ts';
 import { everything } from './chart-values.ts';
 import { enabledParts, renderVariants, type Variant } from './chart-variants.ts';
+import { COMMAND_MEMORY } from './go-memory.ts';
 
 let api: ApiServer;
 beforeAll(async () => {
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-const helmEnvironment = () => ({ ...process.env, ...GO_MEMORY, KUBECONFIG: api.kubeconfig });
+const helmEnvironment = () => ({ ...process.env, ...COMMAND_MEMORY, KUBECONFIG: api.kubeconfig });
 const helm = (...args: string[]): string =>
   execFileSync(helmProgram(), args, { encoding: 'utf8', stdio: 'pipe', env: helmEnvironment() });
 

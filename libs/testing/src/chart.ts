@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 import { parse, stringify } from 'yaml';
 
+import { COMMAND_MEMORY } from './go-memory.ts';
+
 /** The Helm chart of the checkout, as the objects that it stands for. */
 
 export const chartFolder = fileURLToPath(new URL('../../../deploy/chart', import.meta.url));
@@ -36,8 +38,6 @@ export interface RenderOptions {
   readonly namespace?: string;
 }
 
-/** Helm and kubectl end before a collection of garbage would pay: without one they take a fifth to a third less of the processor. */
-export const GO_MEMORY = { GOGC: 'off', GOMEMLIMIT: '512MiB' } as const;
 /** Runs helm with values on its standard input; its output. @throws Error with helm's message */
 export const runHelm = (args: readonly string[], values: object): string =>
   execFileSync(helmProgram(), [...args, '--values', '-'], {
@@ -45,7 +45,7 @@ export const runHelm = (args: readonly string[], values: object): string =>
     input: JSON.stringify(values),
     stdio: 'pipe',
     maxBuffer: 1 << 27,
-    env: { ...process.env, ...GO_MEMORY },
+    env: { ...process.env, ...COMMAND_MEMORY },
   });
 
 /** What `helm template` prints for a chart: that of the checkout, or another folder or package. */

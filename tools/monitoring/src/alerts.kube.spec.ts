@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { COMMAND_MEMORY } from '@unbounded/testing/go-memory';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Alert } from './alert.ts';
@@ -37,11 +38,11 @@ const testOf = (series: Readonly<Record<string, string>>, expected: readonly Exp
   })),
 });
 
-/** What promtool prints, with SUCCESS where all is as expected. It evaluates rules for seconds: collecting garbage would be a fifth of that. */
+/** What promtool prints, with SUCCESS where all is as expected. */
 const promtool = (tests: readonly ReturnType<typeof testOf>[]): string => {
   const file = join(folder, 'test.yaml');
   writeFileSync(file, stringify({ rule_files: [rules], tests }));
-  const env = { ...process.env, GOGC: 'off', GOMEMLIMIT: '512MiB' };
+  const env = { ...process.env, ...COMMAND_MEMORY };
   const { stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8', env });
   return `${stdout}${stderr}`;
 };

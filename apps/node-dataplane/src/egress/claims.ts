@@ -75,10 +75,11 @@ export const createClaims = ({ open, onAnswer, logger, mayAnnounce, ...parts }: 
       if (link.hardwareType !== ETHERNET || link.mac === undefined) return 'free';
       const key = `${address} ${link.index} ${link.mac}`;
       const answer = answers.get(key);
-      if (answer?.isFree && isCurrent(answer)) return 'free';
-      if (!(answer && isCurrent(answer)) && !asking.has(key)) void ask(key, address, link);
+      const isKnown = answer !== undefined && isCurrent(answer);
+      if (!isKnown && !asking.has(key)) void ask(key, address, link);
       // Who had it a moment ago has it until it is known otherwise.
-      return answer && !answer.isFree ? { usedBy: answer.mac ?? 'another host' } : 'asked';
+      if (answer && !answer.isFree) return { usedBy: answer.mac ?? 'another host' };
+      return isKnown ? 'free' : 'asked';
     },
     taken(address, { index, mac, hardwareType }) {
       if (hardwareType === ETHERNET && mac !== undefined) announcer.announce(address, { index, mac });

@@ -24,18 +24,12 @@ const keyOf = ({ family, value }: Address): bigint => (family === 4 ? value : -v
  * Of two pods of a node that state one address neither has it: the address of a pod that has ended is another pod's before its status says so,
  * and the owner would translate packets of that one by the routes of the former.
  */
-const withoutShared = (pods: readonly RoutedPod[]): readonly RoutedPod[] => {
-  const shared = new Map<string, ReadonlySet<bigint>>();
-  for (const [node, own] of groupBy(pods, ({ pod }) => pod.node)) {
-    const [once, again] = [new Set<bigint>(), new Set<bigint>()];
-    for (const key of own.flatMap(({ pod }) => pod.addresses.map(keyOf))) (once.has(key) ? again : once).add(key);
-    if (again.size > 0) shared.set(node, again);
-  }
-  if (shared.size === 0) return pods;
-  return pods.map((routed) => {
-    const { node, addresses } = routed.pod;
-    const own = addresses.filter((address) => !shared.get(node)?.has(keyOf(address)));
-    return own.length === addresses.length ? routed : { ...routed, pod: { ...routed.pod, addresses: own } };
+const withoutShared = (podsOfNode: readonly RoutedPod[]): readonly RoutedPod[] => {
+  const [once, again] = [new Set<bigint>(), new Set<bigint>()];
+  for (const key of podsOfNode.flatMap(({ pod }) => pod.addresses.map(keyOf))) (once.has(key) ? again : once).add(key);
+  if (again.size === 0) return podsOfNode;
+  return podsOfNode.map(({ pod, ...rest }) => {
+    return { ...rest, pod: { ...pod, addresses: pod.addresses.filter((address) => !again.has(keyOf(address))) } };
   });
 };
 
@@ -57,9 +51,9 @@ const sourcesByOwner = (pods: readonly RoutedPod[]): ReadonlyMap<string, readonl
 /** The slices of all nodes by name. A node without pods, addresses and the prospect of some has none. */
 export const planSlices = (contents: SliceContents): ReadonlyMap<string, EgressNodeSliceSpec> => {
   const { nodes, owned, reporters, former } = contents;
-  const pods = withoutShared(contents.pods);
-  const podsOn = groupBy(pods, ({ pod }) => pod.node);
-  const sources = sourcesByOwner(pods);
+  const stated = groupBy(contents.pods, ({ pod }) => pod.node);
+  const podsOn = new Map([...stated].map(([name, own]) => [name, withoutShared(own)]));
+  const sources = sourcesByOwner([...podsOn.values()].flat());
   const formerOf = groupBy(
     former.map(({ spec }) => spec),
     ({ nodeName }) => nodeName,

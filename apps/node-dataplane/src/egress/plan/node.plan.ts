@@ -61,15 +61,14 @@ const entriesOf = <Kind extends 'pods' | 'sources'>(
 type RoutesByPod = ReadonlyMap<string, readonly PodRoute[]>;
 
 /** Pods that slices list with an address, by that. */
-type PodsByAddress = ReadonlyMap<string, ReadonlySet<string>>;
+type PodsByAddress = ReadonlyMap<string, readonly { readonly uid: string }[]>;
 const NOBODY: PodsByAddress = new Map();
 
-const statedBy = (entries: readonly { readonly entry: SliceEntry<'pods'> }[]): PodsByAddress => {
-  const pods = new Map<string, Set<string>>();
-  for (const { entry } of entries)
-    for (const address of entry.addresses) pods.set(address, (pods.get(address) ?? new Set<string>()).add(entry.uid));
-  return pods;
-};
+const podsByAddress = (entries: readonly { readonly entry: SliceEntry<'pods'> }[]): PodsByAddress =>
+  Map.groupBy(
+    entries.flatMap(({ entry: { uid, addresses } }) => addresses.map((address) => ({ uid, address }))),
+    ({ address }) => address,
+  );
 
 /**
  * Where its addresses are is the CNI plugin's word: those of a slice may be of a pod that is no more. While slices list one of them with another
@@ -82,7 +81,7 @@ const steeredOf = (
   statedBy: PodsByAddress = NOBODY,
 ): PodClass[] => {
   const isAnothers = ({ uid, addresses }: LocalPod): boolean =>
-    addresses.some((address) => [...(statedBy.get(address) ?? [])].some((other) => other !== uid));
+    addresses.some((address) => statedBy.get(address)?.some((other) => other.uid !== uid));
   const routesOf = (pod: LocalPod): readonly PodRoute[] | undefined => {
     const routes = listed.get(pod.uid) ?? (pod.selection === 'none' ? undefined : [NOT_YET]);
     return routes && isAnothers(pod) ? [NOT_YET] : routes;
@@ -192,7 +191,7 @@ export const planNodeEgress = (inputs: NodeInputs): NodePlanned => {
   const { overlayAddresses, podCidrs, keepsSource, apiServer } = peers;
   const entries = entriesOf(inputs.slices, 'pods');
   const listed = new Map(entries.map(({ entry, routes }) => [entry.uid, routes]));
-  const [steered, translated] = [steeredOf(node, inputs.pods, listed, statedBy(entries)), translatedOf(inputs)];
+  const [steered, translated] = [steeredOf(node, inputs.pods, listed, podsByAddress(entries)), translatedOf(inputs)];
   const far = peersOf(peers, node, steered, translated);
   const { addresses, problems } = addressesOf(inputs);
   const isIdle = steered.length + translated.length + addresses.length === 0;
