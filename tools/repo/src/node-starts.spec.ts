@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { nodeCommand, V8_OPTIONS } from '@unbounded/config/node-command';
+import { AGENT_V8_OPTIONS, nodeCommand, REALTIME_V8_OPTION, V8_OPTIONS } from '@unbounded/config/node-command';
 import { expect, test } from 'vitest';
 import { files, root } from '@unbounded/testing/tree';
 
@@ -15,7 +15,8 @@ const underscored = (option: string): string => option.replaceAll('-', '_');
 
 test('the pinned Node knows the options: an unknown one would keep every program from starting', () => {
   const known = underscored(execFileSync(node, ['--v8-options'], { encoding: 'utf8' }));
-  for (const option of V8_OPTIONS) expect(known, option).toContain(underscored(`--${option.replace(/^--no-/, '')} (`));
+  for (const option of AGENT_V8_OPTIONS)
+    expect(known, option).toContain(underscored(`--${option.replace(/^--(no-)?/, '')} (`));
 });
 
 /** What a thread sees of the options, and pages of its process that have a protection key (proc_pid_smaps(5)). */
@@ -66,4 +67,15 @@ test('the image, the chart, the unit of systemd and tools/node give them', () =>
   );
   expect(new Set(started.map(({ file }) => file)).size).toBe(4);
   expect(started.filter(({ has }) => !has)).toEqual([]);
+});
+
+test("the agent's container collects garbage on the thread whose it is; nothing else needs that", () => {
+  const starts = files('deploy/**/*.yaml').flatMap((file) =>
+    read(file)
+      .split('\n')
+      .filter((line) => line.includes(REALTIME_V8_OPTION)),
+  );
+  expect(starts.map((line) => line.trim())).toEqual([
+    `command: [/usr/bin/agent-start, /usr/bin/node, ${AGENT_V8_OPTIONS.join(', ')}]`,
+  ]);
 });

@@ -1,6 +1,7 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import type { Problem } from '@unbounded/topology';
-import { schedule, type Wish } from './scheduling.ts';
+import { scheduleWithinShare } from './realtime-share.ts';
+import type { Scheduled, Wish } from './scheduling.ts';
 import type { Answer, Numbered, ScheduledThread, StopCall } from './thread.ts';
 
 /** A thread of the agent, from inside: takes calls one after the other, and tells the agent what happens. */
@@ -29,8 +30,15 @@ export const serveThread = <Call extends { readonly type: string }>(
   { handle, flush, measure, stop }: ThreadService<Call>,
 ): void => {
   const port = parentPort as MessagePort;
-  tell({ type: 'scheduled', ...schedule(wish) } satisfies ScheduledThread);
-  const measuring = measure && setInterval(measure, MEASURE_EVERY_MS);
+  const tellScheduled = (scheduled: Scheduled): void =>
+    tell({ type: 'scheduled', ...scheduled } satisfies ScheduledThread);
+  const share = scheduleWithinShare(wish);
+  tellScheduled(share.scheduled);
+  const measuring = setInterval(() => {
+    const changed = share.check();
+    if (changed) tellScheduled(changed);
+    measure?.();
+  }, MEASURE_EVERY_MS);
   const isStop = (message: Numbered<Call | StopCall>): message is Numbered<StopCall> => message.type === 'stop';
 
   const obey = async (message: Numbered<Call | StopCall>): Promise<void> => {

@@ -54,8 +54,9 @@ export const startThread = <Call extends { readonly type: string }, Told extends
   let restart: NodeJS.Timeout | undefined;
 
   const onScheduled = (scheduled: Scheduled): void => {
-    if (scheduled.scheduling === 'shared')
-      logger.warn({ error: scheduled.error }, `${what} has no priority: it is late where the node is busy`);
+    const { scheduling, error } = scheduled;
+    if (scheduling === 'shared') logger.warn({ error }, `${what} has no priority: it is late where the node is busy`);
+    else if (error) logger.warn({ error }, `${what} is not real-time: it may be late where the node is busy`);
     options.onScheduled?.(scheduled);
   };
   const isScheduled = (message: Told | ScheduledThread): message is ScheduledThread => message.type === 'scheduled';

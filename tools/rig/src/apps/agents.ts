@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { REALTIME_V8_OPTION } from '@unbounded/config/node-command';
 import type { LabLayout, LabNode } from '../layout/layout.ts';
 import type { LabOptions } from '../layout/options.ts';
 import { agentPids, makeAgentCgroup } from '../machine/cgroups.ts';
@@ -80,6 +81,9 @@ const flagsOf = (
 /** The program that the app is. */
 const programOf = (app: NodeApp): string => (app === 'tailnet-devices' ? 'node-keeper' : app);
 
+/** Options of V8 beside those of tools/node. */
+const v8OptionsOf = (app: NodeApp): readonly string[] => (app === NODE_AGENT ? [REALTIME_V8_OPTION] : []);
+
 interface Start {
   readonly node: LabNode;
   readonly app: NodeApp;
@@ -97,7 +101,7 @@ export const startAgentFrom = async (
   const flags = flagsOf(source, layout, node)[app]();
   // The group is joined before the node's namespaces are entered: inside them its path is another.
   const group = makeAgentCgroup(node.name, app);
-  const command = [...inNode(node.name), nodeJs, appBundle(programOf(app)), ...flags];
+  const command = [...inNode(node.name), nodeJs, ...v8OptionsOf(app), appBundle(programOf(app)), ...flags];
   startDaemon(agentDaemon(node.name, app), ['bash', '-c', `echo $$ >${group}; exec "$@"`, app, ...command], {
     // By environment: versions that know no egress addresses, or report to nobody, pass over it.
     env: {
