@@ -64,7 +64,8 @@ const statusOf = (config: StatusAggregatorConfig, cluster: ClusterPart, services
   const reports = createHeldReports(CLOCKS);
   const history = createViewHistory(randomUUID().slice(0, 8));
   const part = createViewComposer({ objects, reports, history, now: CLOCKS.now, logger });
-  return { reports, view: history, forwarding: createLocalForwarding(CLOCKS.elapsed), part };
+  const view = { ...history, notices: () => part.notices() };
+  return { reports, view, forwarding: createLocalForwarding(CLOCKS.elapsed), part };
 };
 
 const createParts = (config: StatusAggregatorConfig, services: HostServices): readonly HostPart[] => {

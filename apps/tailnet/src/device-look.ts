@@ -55,14 +55,11 @@ const createKeys = () => {
 const createAsking = ({ local, now }: Pick<DeviceLookParts, 'local' | 'now'>) => {
   let pathsAtMs = Number.NEGATIVE_INFINITY;
   return async (): Promise<LocalStatus | undefined> => {
-    const withPaths = now() - pathsAtMs >= PATHS_EVERY_MS;
-    try {
-      const status = await local.status({ withPaths });
-      if (withPaths && status.state === 'Running') pathsAtMs = now();
-      return status;
-    } catch {
-      return undefined;
-    }
+    const status = await local.status().catch(() => undefined);
+    if (status?.state !== 'Running' || now() - pathsAtMs < PATHS_EVERY_MS) return status;
+    pathsAtMs = now();
+    // In a large tailnet the answer with all peers may be too long, or come too late.
+    return local.status({ withPaths: true }).catch(() => status);
   };
 };
 

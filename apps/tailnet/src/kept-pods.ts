@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '@unbounded/state-files';
 import { z } from 'zod';
@@ -7,6 +7,7 @@ import type { KeptPod } from './device.plan.ts';
 /** Pods of this node that are devices: a folder each, of mode 0700, which the device's process has its identity in as well. */
 
 const MOST_BYTES = 1 << 16;
+const METADATA = 'metadata.json';
 
 const kept = z.object({
   podUID: z.string().regex(/^[0-9a-z][0-9a-z-]{0,63}$/),
@@ -23,7 +24,7 @@ export interface KeptPods {
   read(onUnreadable: (podUID: string, why: string) => void): KeptPod[];
   /** @throws the error of the system call */
   write(pod: KeptPod): void;
-  /** With the identity of its device. */
+  /** With the identity of its device. @throws the error of the system call: what is left is still this pod's */
   remove(podUID: string): void;
   /** Of the LocalAPI. */
   socketOf(podUID: string): string;
@@ -32,7 +33,7 @@ export interface KeptPods {
 export const createKeptPods = (folder: string): KeptPods => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const folderOf = (podUID: string): string => join(folder, podUID);
-  const fileOf = (podUID: string): string => join(folderOf(podUID), 'metadata.json');
+  const fileOf = (podUID: string): string => join(folderOf(podUID), METADATA);
   /** A folder of nothing: what was to be written there could not be, or an agent ended before. */
   const removeIfEmpty = (podUID: string): boolean => {
     try {
@@ -70,7 +71,13 @@ export const createKeptPods = (folder: string): KeptPods => {
         throw error;
       }
     },
-    remove: (podUID) => rmSync(folderOf(podUID), { recursive: true, force: true }),
+    remove(podUID) {
+      const folderOfPod = folderOf(podUID);
+      // Whose it is goes last: what is left of a removal that fails is known to be this pod's.
+      for (const name of existsSync(folderOfPod) ? readdirSync(folderOfPod) : [])
+        if (name !== METADATA) rmSync(join(folderOfPod, name), { recursive: true, force: true });
+      rmSync(folderOfPod, { recursive: true, force: true });
+    },
     socketOf: (podUID) => join(folderOf(podUID), 'tailscaled.sock'),
   };
 };

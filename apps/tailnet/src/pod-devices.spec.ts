@@ -35,6 +35,8 @@ let records: Map<string, TailnetDevice>;
 let areRecordsKnown: boolean;
 let cluster: readonly Prefix[] | undefined;
 let isPodGone: () => Promise<boolean>;
+/** By the API server itself; undefined: as the agent's cache has it. */
+let isRecordGone: (() => Promise<boolean>) | undefined;
 let isKeeperAway: boolean;
 let isDiskFull: boolean;
 let agents: PodDevices[];
@@ -65,12 +67,17 @@ const startAgent = (): PodDevices => {
     if (isDiskFull) throw new Error('ENOSPC: no space left on device');
     files.write(pod);
   };
+  const remove: KeptPods['remove'] = (podUID) => {
+    if (isDiskFull) throw new Error('EIO: i/o error');
+    files.remove(podUID);
+  };
   const agent = createPodDevices({
-    kept: { ...files, write },
+    kept: { ...files, write, remove },
     keeper: createKeeperFiles(join(folder, 'run')),
     recordOf: (namespace, podName) => records.get(`${namespace}/${podName}`),
     areRecordsKnown: () => areRecordsKnown,
     isPodGone: () => isPodGone(),
+    isRecordGone: async () => isRecordGone?.() ?? true,
     cluster: () => cluster,
     writeStatus: async ({ metadata: { namespace, name } }, patch) => change(`${namespace}/${name}`, patch),
     onUp: (seconds, identity) => void ups.push([identity, seconds]),
@@ -94,12 +101,21 @@ const record = (name = 'web-0', podUID = POD): void => {
     },
   });
 };
+interface ProcessOptions {
+  readonly hangs?: boolean;
+  /** Its answer with all peers is longer than what is read. */
+  readonly hasManyPeers?: boolean;
+}
 /** The device's process: it logs in by any key, unless it hangs. */
-const startProcess = (podUID = POD, hangs = false): { keys: string[]; requests: number } => {
+const startProcess = (
+  podUID = POD,
+  { hangs = false, hasManyPeers = false }: ProcessOptions = {},
+): { keys: string[]; requests: number } => {
   const seen: { keys: string[]; requests: number } = { keys: [], requests: 0 };
   const server = createServer((request, response) => {
     seen.requests++;
     if (hangs) return;
+    if (hasManyPeers && request.url?.endsWith('?peers=true')) return void response.end(Buffer.alloc(9 << 20, ' '));
     void text(request).then((body) => {
       if (request.url?.endsWith('/start')) seen.keys.push((JSON.parse(body) as { AuthKey: string }).AuthKey);
       const isIn = seen.keys.length > 0;
@@ -163,6 +179,7 @@ beforeEach(() => {
   [records, areRecordsKnown, isKeeperAway, isDiskFull] = [new Map(), true, false, false];
   [agents, servers, ups] = [[], [], []];
   isPodGone = async () => false;
+  isRecordGone = undefined;
   cluster = [];
   for (const one of [unitsDir(), statesDir()]) mkdirSync(one, { recursive: true });
   keeping = setInterval(tendOnce, 10);
@@ -209,6 +226,14 @@ describe('a pod', () => {
     expect(readFileSync(join(podFolder(), 'metadata.json'), 'utf8')).not.toContain('tskey');
   });
 
+  test('starts in a tailnet of so many peers that the list of them is not read', async () => {
+    record();
+    startProcess(POD, { hasManyPeers: true });
+    const adding = startAgent().add(added(), 'WaitForDevice', within());
+    await giveKeys('shop/web-0', 'tskey-1');
+    expect((await adding).isUp).toBe(true);
+  });
+
   test('is told what it waits for when the time is over', async () => {
     record();
     startProcess();
@@ -223,7 +248,7 @@ describe('a pod', () => {
   test('waits for no other one, whose process hangs', async () => {
     const agent = startAgent();
     record('slow-0', 'slow');
-    const process = startProcess('slow', true);
+    const process = startProcess('slow', { hangs: true });
     const slow = patiently(agent, added('slow-0', 'slow', '/run/netns/b'), 'WaitForDevice');
     await until('its process is asked', () => process.requests > 0);
     await expect(agent.add(added(), 'Immediate', within())).resolves.toMatchObject({ hasNetwork: true });
@@ -425,6 +450,8 @@ describe('what is kept of a pod', () => {
   test.each<[what: string, make: () => void]>([
     ['the API server is away', () => (areRecordsKnown = false)],
     ['it has a record', () => record()],
+    ['it has a record that the cache lacks', () => (isRecordGone = async () => false)],
+    ['the API server cannot say that it has none', () => (isRecordGone = () => Promise.reject(new Error('away')))],
   ])('stays while %s', async (_, make) => {
     const agent = await run();
     records.clear();
@@ -445,6 +472,19 @@ describe('what is kept of a pod', () => {
     isPodGone = async () => true;
     await agent.tidy();
     await until('nothing is left', () => !existsSync(podFolder()));
+  });
+
+  test('is removed later where it cannot be now, and counts until then', async () => {
+    const agent = await run();
+    isDiskFull = true;
+    records.clear();
+    await agent.tidy();
+    await until('the keeper is to end it', () => unit() === undefined);
+    await delay(100);
+    expect([existsSync(podFolder()), agent.observe().pendingRemovals]).toEqual([true, 1]);
+    isDiskFull = false;
+    await agent.tidy();
+    await until('nothing is left', () => !existsSync(podFolder()) && agent.observe().pendingRemovals === 0);
   });
 
   test('is not that of another pod of the same name', async () => {

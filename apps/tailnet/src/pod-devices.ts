@@ -47,6 +47,8 @@ export interface PodDevicesParts extends Pick<PodDeviceParts, 'cluster' | 'write
   readonly recordOf: (namespace: string, podName: string) => TailnetDevice | undefined;
   /** What is not there of records is not there. */
   readonly areRecordsKnown: () => boolean;
+  /** Live: there is none, it is another pod's, or it is being deleted. @throws Error: the API server does not answer */
+  readonly isRecordGone: (pod: KeptPod, signal: AbortSignal) => Promise<boolean>;
   /** Live. @throws Error: the API server does not answer */
   readonly isPodGone: (pod: KeptPod, signal: AbortSignal) => Promise<boolean>;
   readonly logger: Logger;
@@ -63,7 +65,7 @@ const until = async (device: PodDevice, isSo: () => boolean, signal: AbortSignal
 };
 
 /** Whether a pod is still to be a device, by its record. */
-const createRecords = ({ recordOf, areRecordsKnown, isPodGone }: PodDevicesParts) => {
+const createRecords = ({ recordOf, areRecordsKnown, isRecordGone, isPodGone }: PodDevicesParts) => {
   const recordFor = ({ namespace, podName, podUID }: KeptPod): TailnetDevice | undefined => {
     const record = recordOf(namespace, podName);
     // One that is being deleted is none: its device is being removed.
@@ -74,7 +76,8 @@ const createRecords = ({ recordOf, areRecordsKnown, isPodGone }: PodDevicesParts
   const isOver = async (device: PodDevice): Promise<boolean> => {
     const { pod } = device;
     if (recordFor(pod) || !areRecordsKnown()) return false;
-    return hasLostRecord(device) || (await isPodGone(pod, AbortSignal.timeout(ASK_WITHIN_MS)));
+    const isGone = hasLostRecord(device) ? isRecordGone : isPodGone;
+    return isGone(pod, AbortSignal.timeout(ASK_WITHIN_MS));
   };
   return { recordFor, hasLostRecord, isOver };
 };
@@ -82,23 +85,37 @@ const createRecords = ({ recordOf, areRecordsKnown, isPodGone }: PodDevicesParts
 /** Ends devices, and knows which have not ended yet. */
 const createEnding = ({ kept, keeper, logger }: PodDevicesParts, devices: Map<string, PodDevice>) => {
   const ending = new Set<string>();
-  const end = async (device: PodDevice): Promise<void> => {
-    const { podUID } = device.pod;
-    if (ending.has(podUID)) return;
-    ending.add(podUID);
+  const working = new Set<string>();
+  const finish = async (podUID: string): Promise<void> => {
+    working.add(podUID);
     try {
-      await device.stop();
-      devices.delete(podUID);
       keeper.ask(podUID, undefined);
       // Its process may write there until it has ended.
       while (!keeper.hasEnded(podUID)) await delay(LOOK_MS);
       kept.remove(podUID);
-      logger.info({ pod: podUID }, 'its device is removed');
-    } finally {
       ending.delete(podUID);
+      logger.info({ pod: podUID }, 'its device is removed');
+    } catch (error) {
+      logger.error({ pod: podUID, err: error }, 'what is kept of a pod is not removed yet');
+    } finally {
+      working.delete(podUID);
     }
   };
-  return { ending: ending as ReadonlySet<string>, end };
+  return {
+    ending: ending as ReadonlySet<string>,
+    end: async (device: PodDevice): Promise<void> => {
+      const { podUID } = device.pod;
+      if (ending.has(podUID)) return;
+      ending.add(podUID);
+      await device.stop();
+      devices.delete(podUID);
+      await finish(podUID);
+    },
+    /** What could not be removed before. */
+    endLeft: (): void => {
+      for (const podUID of ending) if (!working.has(podUID) && !devices.has(podUID)) void finish(podUID);
+    },
+  };
 };
 
 export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
@@ -119,7 +136,7 @@ export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
   ))
     open(pod);
 
-  const { ending, end } = createEnding(parts, devices);
+  const { ending, end, endLeft } = createEnding(parts, devices);
   const byContainer = (containerId: string): PodDevice | undefined =>
     devices.values().find(({ pod }) => pod.container?.id === containerId);
 
@@ -153,12 +170,10 @@ export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
       devices.get(spec.podUID)?.trigger();
     },
     async tidy() {
+      endLeft();
       for (const device of devices.values()) {
         try {
-          if (await isOver(device))
-            void end(device).catch((error: unknown) =>
-              logger.error({ err: error }, 'cannot remove what is kept of a pod'),
-            );
+          if (await isOver(device)) void end(device);
         } catch (error) {
           logger.debug({ pod: device.pod.podUID, err: error }, 'cannot tell whether a pod is gone');
         }

@@ -5,12 +5,12 @@ import { meshKind, siteKind, type TailnetDevice, tailnetDeviceKind } from '@unbo
 import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
 import { managerPart } from '@unbounded/host/control-plane';
 import { type Prefix, tryParsePrefix, withoutCovered } from '@unbounded/ip';
-import { type Cluster, resourceOf } from '@unbounded/kube';
+import { type Cluster, ignoreGone, resourceOf } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
 import { createAdmission } from './admission.ts';
 import { agentMetrics } from './agent-metrics.ts';
 import { createCniRequests } from './cni-requests.ts';
-import type { NodeStatusPatch } from './device.plan.ts';
+import type { KeptPod, NodeStatusPatch } from './device.plan.ts';
 import { createGrpcPart } from './grpc.part.ts';
 import { createKeeperFiles } from './keeper-files.ts';
 import { createKeptPods } from './kept-pods.ts';
@@ -40,12 +40,25 @@ const clusterBlocks = ({ sites }: Informers, given: readonly Prefix[]): readonly
   return withoutCovered([...given, ...texts.flatMap((text) => tryParsePrefix(text) ?? [])]);
 };
 
+/** The next look waits for it, and with that a container that comes or goes. */
+const WRITE_WITHIN_MS = 5000;
+
 const statusWriter = (cluster: Cluster) => {
   const client = cluster.client(resourceOf(tailnetDeviceKind));
   return async ({ metadata }: TailnetDevice, patch: NodeStatusPatch): Promise<void> => {
     const { name, namespace = '', uid } = metadata;
+    const signal = AbortSignal.timeout(WRITE_WITHIN_MS);
     // Of the very record: another one of the name is of another pod.
-    await client.mergePatch(name, { metadata: { uid }, status: patch }, { namespace, subresource: 'status' });
+    await client.mergePatch(name, { metadata: { uid }, status: patch }, { namespace, subresource: 'status', signal });
+  };
+};
+
+/** By the API server itself: a cache may be behind, and an identity that is removed is gone for good. */
+const recordLookup = (cluster: Cluster) => {
+  const client = cluster.client(resourceOf(tailnetDeviceKind));
+  return async ({ namespace, podName, podUID }: KeptPod, signal: AbortSignal): Promise<boolean> => {
+    const record = await client.get(podName, { namespace, signal }).catch(ignoreGone);
+    return record?.spec.podUID !== podUID || record.metadata.deletionTimestamp !== undefined;
   };
 };
 
@@ -69,13 +82,18 @@ const createParts = (config: TailnetConfig, services: HostServices): readonly Ho
   const cluster = openCluster({ kubeconfig: config.kubeconfig, metrics });
   const informers = openInformers(cluster, nodeName, services);
   const manager = createManager({ informers: Object.values(informers), controllers: [], logger });
-  const admission = createAdmission({ cluster, nodeName, mesh: (name) => informers.meshes.get(name) });
+  const admission = createAdmission({
+    ...{ cluster, nodeName },
+    mesh: (name) => informers.meshes.get(name),
+    isMeshKnown: () => informers.meshes.isSynced,
+  });
   const counted = agentMetrics(metrics);
   const devices = createPodDevices({
     kept: createKeptPods(join(stateDir, 'pods')),
     keeper: createKeeperFiles(runDir),
     recordOf: (namespace, podName) => informers.records.get(`${namespace}/${podName}`),
     areRecordsKnown: () => informers.records.isSynced,
+    isRecordGone: recordLookup(cluster),
     isPodGone: (pod, signal) => admission.isGone(pod, signal),
     cluster: () => (informers.sites.isSynced ? clusterBlocks(informers, clusterCidrs) : undefined),
     writeStatus: statusWriter(cluster),

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,6 +13,7 @@ import { forwardingOf } from '../forwarding/forwarding.testdata.ts';
 import { freePort, startTestRedis } from './redis-server.testdata.ts';
 import { addressOf, fileOf, reportOf, startReplica } from './replica.testdata.ts';
 
+const HELD = 'unbounded:status:{test}:held';
 const whole = (revision = 1, version = '0.1.0') => ({ epoch: 'e', revision, report: reportOf(version) });
 const delta = (base: number, patch: object) => ({ epoch: 'e', revision: base + 1, base, patch: patch as JsonObject });
 
@@ -116,7 +119,7 @@ describe('while Redis is away', () => {
     await until('Redis is up', async () => (await a.metric('unbounded_status_redis_up')) === 1);
   });
 
-  it('memory full, reports are taken', async () => {
+  it('memory full, reports are taken, and the view is said to stand still', async () => {
     await using redis = await startTestRedis();
     await using a = startReplica(redis.port);
     await until('a view', () => a.view.current());
@@ -124,11 +127,40 @@ describe('while Redis is away', () => {
     expect(await a.reports.accept('n1', whole())).toBe('accepted');
     expect(a.reports.report('n1')).toBeDefined();
     expect(await a.metric('unbounded_status_redis_errors_total{operation="publish"}')).toBeGreaterThan(0);
+    await until('it is told', () => a.view.notices!().length === 1);
+    expect(a.view.notices!()[0]).toContain('does not store');
     await redis.client.config('SET', 'maxmemory', '0');
-    await until(
-      'it is written after all',
-      async () => (await redis.client.hexists('unbounded:status:{test}:held', 'n1')) === 1,
-    );
+    await until('it is written after all', async () => (await redis.client.hexists(HELD, 'n1')) === 1);
+    await until('it is told no more', () => a.view.notices!().length === 0);
+  });
+
+  it('a server that became a read-only replica is left, for the one that has its address by then', async () => {
+    await using primary = await startTestRedis();
+    await using other = await startTestRedis();
+    let target = other.port;
+    const sockets = new Set<Socket>();
+    const forwarder = createServer((from) => {
+      const to = connect(target, '127.0.0.1');
+      for (const socket of [from, to]) {
+        sockets.add(socket);
+        socket.on('error', () => undefined).on('close', () => void [from.destroy(), to.destroy()]);
+      }
+      from.pipe(to).pipe(from);
+    });
+    await once(forwarder.listen(0, '127.0.0.1'), 'listening');
+    await using a = startReplica((forwarder.address() as AddressInfo).port);
+    try {
+      await until('a view', () => a.view.current());
+      await other.client.call('REPLICAOF', '127.0.0.1', `${primary.port}`);
+      target = primary.port;
+      await a.reports.accept('n1', whole());
+      await until('the other server has it', async () => (await primary.client.hexists(HELD, 'n1')) === 1);
+      await until('the view has it', () => a.view.current()!.view.nodes['n1']?.state === 'Healthy');
+      expect(a.view.notices!()).toEqual([]);
+    } finally {
+      forwarder.close();
+      for (const socket of sockets) socket.destroy();
+    }
   });
 });
 
@@ -226,6 +258,13 @@ describe('what is wrong with the connection is named, and the secret is not', ()
     await until('it is told', () => ofStranger.text().includes('trusted authority'));
     await using c = startReplica(tlsPort, { connection: { address: tlsOf(tlsPort), caFile: cert } });
     await until('a view', () => c.view.current());
+    const renewed = join(folder, 'authority.crt');
+    writeFileSync(renewed, '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n');
+    await using d = startReplica(tlsPort, { connection: { address: tlsOf(tlsPort), caFile: renewed } });
+    await sleep(300);
+    expect(d.view.current()).toBeUndefined();
+    copyFileSync(cert, renewed);
+    await until('a view by the authority that is there by now', () => d.view.current());
     expect([a.view.current(), b.view.current(), server.port > 0]).toEqual([undefined, undefined, true]);
   });
 });

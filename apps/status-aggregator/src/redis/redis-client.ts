@@ -9,7 +9,7 @@ export interface RedisConnection {
   readonly address: RedisAddress;
   /** Read at each connection: a Secret may change. */
   readonly passwordFile: string | undefined;
-  /** PEM. Not set: the authorities that Node trusts. */
+  /** PEM, read at each connection: an authority may change. Not set: the authorities that Node trusts. */
   readonly caFile: string | undefined;
   readonly commandTimeoutMs?: number;
 }
@@ -28,6 +28,12 @@ const retryDelayMs = (attempt: number, random: () => number = Math.random): numb
 const read = (file: string | undefined): string | undefined =>
   file === undefined ? undefined : readFileSync(file, 'utf8').trim();
 
+/** @throws the error of the system call */
+const tlsOptions = ({ address, caFile }: RedisConnection) => ({
+  servername: address.host,
+  ...(caFile === undefined ? {} : { ca: readFileSync(caFile) }),
+});
+
 const clientOptions = (options: RedisConnection) => {
   const { host, port, database, username, isTls } = options.address;
   return {
@@ -36,9 +42,7 @@ const clientOptions = (options: RedisConnection) => {
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     commandTimeout: options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS,
     ...(username === undefined ? {} : { username }),
-    ...(isTls
-      ? { tls: { servername: host, ...(options.caFile === undefined ? {} : { ca: readFileSync(options.caFile) }) } }
-      : {}),
+    ...(isTls ? { tls: tlsOptions(options) } : {}),
   } satisfies RedisOptions;
 };
 
@@ -69,6 +73,14 @@ export const createRedisClient = (options: RedisConnection, logger: Logger): Red
       logger.warn({ err: error }, 'cannot read the password of Redis');
     }
   };
+  const renewAuthority = (): void => {
+    if (!client.options.tls) return;
+    try {
+      client.options.tls = tlsOptions(options);
+    } catch (error) {
+      logger.warn({ err: error }, 'cannot read the authorities of Redis; those of before count');
+    }
+  };
   const first = password();
   const client = new Redis({
     ...clientOptions(options),
@@ -76,6 +88,7 @@ export const createRedisClient = (options: RedisConnection, logger: Logger): Red
     retryStrategy: (attempt) => {
       const renewed = password();
       if (renewed !== undefined) client.options.password = renewed;
+      renewAuthority();
       return retryDelayMs(attempt);
     },
   });

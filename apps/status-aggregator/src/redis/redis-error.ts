@@ -6,6 +6,9 @@
 /** The connection is of no use, or the command was not answered in time. */
 export class RedisAway extends Error {}
 
+/** So much is asked of it already that this was not asked: the connection is good. */
+export class RedisBusy extends RedisAway {}
+
 export const NO_ANSWER = 'no answer in time';
 
 const KNOWN: readonly (readonly [pattern: RegExp, text: string])[] = [
@@ -45,6 +48,9 @@ export const redisErrorText = (error: unknown): string => {
 
 /** Without its command. */
 export const refusalOf = (error: unknown): Error => new Error(`Redis: ${redisErrorText(error)}`);
+
+/** The server at this address takes no writes; another one may by now. */
+export const isReadOnly = (error: unknown): boolean => error instanceof Error && /^READONLY\b/.test(error.message);
 
 /** It was answered: the connection is good. */
 export const isAnswer = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';

@@ -1,6 +1,6 @@
 import type { Logger } from '@unbounded/telemetry';
 import { createRedisClient, evaluate, type RedisConnection, type Reply } from './redis-client.ts';
-import { isAnswer, NO_ANSWER, RedisAway, redisErrorText, refusalOf } from './redis-error.ts';
+import { isAnswer, isReadOnly, NO_ANSWER, RedisAway, RedisBusy, redisErrorText, refusalOf } from './redis-error.ts';
 import type { RedisMetrics, RedisOperation } from './redis-metrics.ts';
 import type { Script } from './scripts.ts';
 import type { RedisAddress } from './redis-url.ts';
@@ -32,21 +32,23 @@ export interface RedisLink {
 const MOST_IN_FLIGHT = 512;
 const OF_PUSHES: ReadonlySet<RedisOperation> = new Set(['publish', 'read', 'request']);
 
-/** Logs the first of a row of the same failures. */
+/** Logs the first of a row of the same failures of an operation. */
 const createTeller = (logger: Logger, address: RedisAddress) => {
   const { host, port, isTls } = address;
-  let told: string | undefined;
+  const told = new Map<RedisOperation, string>();
   return {
-    failed: (error: unknown): void => {
+    failed: (operation: RedisOperation, error: unknown): void => {
       const text = redisErrorText(error);
       // A server without TLS takes the first message for half a line, and waits for the rest.
       const reason = isTls && text === NO_ANSWER ? `${text}: it may not speak TLS` : text;
-      if (reason === told) return;
-      told = reason;
+      const isTold = [...told.values()].includes(reason);
+      told.set(operation, reason);
+      if (isTold) return;
       logger.warn({ host, port, reason }, 'Redis is away; reports are held in memory, and the view stands');
     },
+    succeeded: (operation: RedisOperation): void => void told.delete(operation),
     up: (): void => {
-      told = undefined;
+      told.clear();
       logger.info({ host, port }, 'Redis answers');
     },
   };
@@ -69,7 +71,7 @@ export const createRedisLink = (options: RedisLinkOptions): RedisLink => {
   client.on('error', (error: unknown) => {
     if (isClosed) return;
     metrics.failed('connect');
-    teller.failed(error);
+    teller.failed('connect', error);
   });
   client.on('close', () => metrics.up(false));
   client.on('ready', () => {
@@ -79,15 +81,17 @@ export const createRedisLink = (options: RedisLinkOptions): RedisLink => {
   });
   const guarded = async <T>(operation: RedisOperation, ask: () => Promise<T>): Promise<T> => {
     if (!isUp()) throw new RedisAway('Redis is away');
-    if (inFlight >= MOST_IN_FLIGHT && OF_PUSHES.has(operation)) throw new RedisAway('Redis is too slow');
+    if (inFlight >= MOST_IN_FLIGHT && OF_PUSHES.has(operation)) throw new RedisBusy('Redis is too slow');
     const asked = generation;
     inFlight++;
     try {
-      return await ask();
+      const answer = await ask();
+      teller.succeeded(operation);
+      return answer;
     } catch (error) {
       metrics.failed(operation);
-      teller.failed(error);
-      if (isAnswer(error)) throw refusalOf(error);
+      teller.failed(operation, error);
+      if (isAnswer(error) && !isReadOnly(error)) throw refusalOf(error);
       // What was not answered stays in the client's queue as long as the connection: that goes, and the queue with it.
       cut(asked);
       throw new RedisAway(redisErrorText(error));

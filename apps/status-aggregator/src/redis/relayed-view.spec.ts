@@ -60,4 +60,14 @@ describe('a view that another replica composed', () => {
     expect(relayed.since('h-200')).toHaveLength(200);
     expect(relayed.since('h-199')).toBeUndefined();
   });
+
+  it('keeps as much of them as a replica of its own, whatever nodes report', () => {
+    const { relayed } = bed();
+    relayed.load({ position: at(1), view }, []);
+    const owners = Array.from({ length: 300_000 }, (_, index) => `n${index}`);
+    for (let sequence = 2; sequence <= 9; sequence++)
+      expect(relayed.apply(at(sequence), { egress: { [`192.0.2.${sequence}`]: { owners } } })).toBe('applied');
+    expect(relayed.since('h-8')).toHaveLength(1);
+    expect(relayed.since('h-1')).toBeUndefined();
+  });
 });

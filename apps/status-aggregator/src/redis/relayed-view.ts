@@ -1,7 +1,7 @@
 import { applyMergePatch, type ClusterView, clusterView, isJsonObject, type JsonObject } from '@unbounded/status';
 import type { ViewStream, ViewUpdate } from '../intake.port.ts';
 import { parsePosition, type Position, positionText } from '../view/position.ts';
-import { MOST_UPDATES } from '../view/view-history.ts';
+import { type KeptUpdate, keptUpdate, latest, MOST_UPDATES } from '../view/kept-updates.ts';
 
 /**
  * The view as another replica composed it, and its last updates, to be served as if it were composed here. applied: it is the next one. known:
@@ -20,20 +20,20 @@ export interface RelayedView extends ViewStream {
 export const isClusterView = (value: unknown): value is ClusterView => clusterView.safeParse(value).success;
 
 /** The last of them that follow one another up to that position. */
-const leadingTo = (end: Position, updates: readonly ViewUpdate[]): ViewUpdate[] => {
-  const kept: ViewUpdate[] = [];
+const leadingTo = (end: Position, updates: readonly ViewUpdate[]): readonly KeptUpdate[] => {
+  const leading: ViewUpdate[] = [];
   for (const update of updates.toReversed()) {
-    const next = { history: end.history, sequence: end.sequence - kept.length };
-    if (update.position === positionText(next)) kept.unshift(update);
-    else if (kept.length > 0) break;
+    const next = { history: end.history, sequence: end.sequence - leading.length };
+    if (update.position === positionText(next)) leading.unshift(update);
+    else if (leading.length > 0) break;
   }
-  return kept.slice(-MOST_UPDATES);
+  return latest(leading.map(keptUpdate));
 };
 
 export const createRelayedView = (): RelayedView => {
   let at: Position | undefined;
   let view: ClusterView | undefined;
-  let updates: ViewUpdate[] = [];
+  let updates: readonly KeptUpdate[] = [];
   const listeners = new Set<(update: ViewUpdate) => void>();
   const tell = (update: ViewUpdate): void => {
     for (const listener of listeners) listener(update);
@@ -52,7 +52,7 @@ export const createRelayedView = (): RelayedView => {
     if (steps === undefined) return undefined;
     // It comes from a replica that had it sooner: what it has had it is not sent again.
     if (steps >= 0) return steps <= MOST_UPDATES ? [] : undefined;
-    return -steps <= updates.length ? updates.slice(steps) : undefined;
+    return -steps <= updates.length ? updates.slice(steps).map(({ update }) => update) : undefined;
   };
   return {
     expects,
@@ -63,7 +63,7 @@ export const createRelayedView = (): RelayedView => {
       const next = applyMergePatch(view as unknown as JsonObject, patch);
       if (!isClusterView(next)) return 'invalid';
       const update = { position: positionText(position), patch };
-      [at, view, updates] = [position, next, [...updates, update].slice(-MOST_UPDATES)];
+      [at, view, updates] = [position, next, latest([...updates, keptUpdate(update)])];
       tell(update);
       return 'applied';
     },

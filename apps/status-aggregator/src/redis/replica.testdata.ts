@@ -39,7 +39,7 @@ export const startReplica = (port: number, { connection, ...over }: ReplicaInit 
     clocks: { elapsed: () => performance.now(), now: () => new Date() },
     logger: silentLogger,
     metrics,
-    ...{ composeEveryMs: 40, followEveryMs: 10, leaseMs: 600 },
+    ...{ composeEveryMs: 40, followEveryMs: 10, leaseMs: 600, notRenewedMs: 2000 },
     ...over,
   });
   const told: ViewUpdate[] = [];

@@ -36,6 +36,13 @@ export interface ReplicatedReportsOptions {
 /** Ages are known to so much: of two reports that differ by less the one in Redis stands. */
 const AGE_TOLERANCE_MS = 1000;
 
+/** Longer than a report counts for its node. */
+const TOO_OLD_MS = 60_000;
+
+/** By the clock of Redis. One that was set back since says nothing of a report that seems to come from the future. */
+const ageOf = ({ nowMs, receivedMs }: { readonly nowMs: number; readonly receivedMs: number }): number =>
+  receivedMs > nowMs + AGE_TOLERANCE_MS ? TOO_OLD_MS : Math.max(0, nowMs - receivedMs);
+
 interface Context extends ReplicatedReportsOptions {
   readonly table: ReportTable<ReplicatedEntry>;
 }
@@ -59,7 +66,7 @@ const put = (
   held: HeldReport,
   at: { nowMs: number; receivedMs: number; order: number },
 ): void => {
-  const ageMs = Math.max(0, at.nowMs - at.receivedMs);
+  const ageMs = ageOf(at);
   table.set(node, {
     held,
     atMs: clocks.elapsed() - ageMs,
@@ -75,7 +82,7 @@ const adopt = async (context: Context, node: string, value: HeldValue, nowMs: nu
   if (!isNodeName(node)) return metrics.skipped('report');
   if (!mine && table.size >= MOST_NODES) return metrics.skipped('report');
   if (mine && mine.order >= value.order) return;
-  const ageMs = Math.max(0, nowMs - value.receivedMs);
+  const ageMs = ageOf({ nowMs, receivedMs: value.receivedMs });
   const ofEpoch = mine?.held.epoch === value.epoch ? mine.held : undefined;
   // A server that was frozen takes only then what it was sent before: the receipt is late, the revision is not.
   const isLater = ofEpoch

@@ -9,6 +9,9 @@ import { createRelayedView, type RelayedView } from './relayed-view.ts';
 import type { ViewEntry } from './view-entry.codec.ts';
 import type { Tip, ViewStore } from './view-store.ts';
 
+/** changed: the view is in Redis now. */
+type Composition = 'changed' | 'same' | 'not-composer' | 'left-to-others';
+
 /**
  * The view of all replicas: one composes, all relay. An update that is appended comes back by the stream, to its composer as well, so that there is
  * one way by which it becomes a replica's. A new history its composer has at once; the others load it.
@@ -18,8 +21,11 @@ export interface ReplicatedView {
   /** false: it does not follow from what is here; everything has to be loaded. */
   follow(entry: ViewEntry): Promise<boolean>;
   load(tip: Tip, serverId: string): Promise<void>;
-  /** A new view, if the lease is ours. changed: it is in Redis now. */
-  compose(inputs: ViewInputs): Promise<'changed' | 'same' | 'not-composer'>;
+  /**
+   * A new view, if the lease is ours.
+   * @throws Error: it cannot be made, or not be stored; another replica takes the lease then
+   */
+  compose(inputs: ViewInputs): Promise<Composition>;
   /** Another replica composes from now on. */
   release(): Promise<void>;
 }
@@ -36,6 +42,9 @@ export interface ReplicatedViewOptions {
 const LEASE_MS = 10_000;
 /** A composer that is refused as often does not follow what the snapshot says: somebody else wrote there. */
 const MOST_BEHIND = 3;
+
+/** Turns that a replica that could not compose leaves to the others. */
+const TURNS_LEFT = 2;
 
 /** Longer than a node may take to its first report. */
 const KNOWN_MS = 60_000;
@@ -59,6 +68,27 @@ const patchFor = async (before: ClusterView | undefined, next: ClusterView): Pro
   return packed.length > MOST_PACKED_PATCH_BYTES ? Buffer.alloc(0) : packed;
 };
 
+type Turns = Pick<ReplicatedViewOptions, 'store' | 'metrics'> & { readonly leaseMs: number };
+
+/** Who has the lease composes. A replica that cannot gives it back, and leaves some turns to the others. */
+const createTurns = ({ store, metrics, leaseMs }: Turns, token: string) => {
+  let turnsLeft = 0;
+  return async (compose: () => Promise<Composition>): Promise<Composition> => {
+    if (turnsLeft-- > 0) return 'left-to-others';
+    const isComposer = await store.hold(token, leaseMs);
+    metrics.composing(isComposer);
+    if (!isComposer) return 'not-composer';
+    try {
+      return await compose();
+    } catch (error) {
+      turnsLeft = TURNS_LEFT;
+      metrics.composing(false);
+      await store.release(token).catch(() => {}); // else it expires
+      throw error;
+    }
+  };
+};
+
 export const createReplicatedView = ({
   store,
   metrics,
@@ -73,7 +103,8 @@ export const createReplicatedView = ({
   let mustBegin = true;
   let known: ReadonlySet<string> = new Set();
   let behind = 0;
-  const compose = async (inputs: ViewInputs) => {
+  const inTurn = createTurns({ store, metrics, leaseMs }, token);
+  const compose = async (inputs: ViewInputs): Promise<Composition> => {
     const before = relayed.current()?.view;
     // As it is read back: members that are undefined are none.
     const next = JSON.parse(
@@ -116,11 +147,7 @@ export const createReplicatedView = ({
       relayed.load(snapshot, await store.updates());
       at = snapshot.position;
     },
-    async compose(inputs) {
-      const isComposer = await store.hold(token, leaseMs);
-      metrics.composing(isComposer);
-      return isComposer ? compose(inputs) : 'not-composer';
-    },
+    compose: (inputs) => inTurn(() => compose(inputs)),
     release: () => store.release(token),
   };
 };

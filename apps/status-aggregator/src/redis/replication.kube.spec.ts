@@ -269,6 +269,22 @@ describe('the view', () => {
     link.close();
   });
 
+  it('is made by another replica when the composer cannot', async () => {
+    let isBroken = false;
+    const broken = { ...inputsOf(), sites: undefined as never };
+    await using a = startReplica(redis.port, { objects: () => (isBroken ? broken : inputsOf()), leaseMs: 60_000 });
+    await until('it composes', async () => (await a.metric('unbounded_status_composer')) === 1);
+    await using b = startReplica(redis.port, { leaseMs: 60_000 });
+    await hasView(b);
+    isBroken = true;
+    await until('the other one composes', async () => (await b.metric('unbounded_status_composer')) === 1);
+    await b.reports.accept('n1', whole());
+    await until('the view is renewed for both', () =>
+      [a, b].every(({ view }) => view.current()?.view.nodes['n1']?.state === 'Healthy'),
+    );
+    expect(await a.metric('unbounded_status_composer')).toBe(0);
+  });
+
   it('begins a new history when somebody deletes it from Redis', async () => {
     await using a = startReplica(redis.port);
     const { position } = await hasView(a);

@@ -3,7 +3,7 @@ import type { HostPart } from '@unbounded/host';
 import type { ViewInputs } from '@unbounded/status';
 import type { Logger } from '@unbounded/telemetry';
 import type { ReportClocks } from '../reports/held-reports.ts';
-import { RedisAway } from './redis-error.ts';
+import { RedisAway, RedisBusy } from './redis-error.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
 import { PAGE_ENTRIES } from './redis.limits.ts';
@@ -25,6 +25,7 @@ export interface ReplicationOptions {
   readonly logger: Logger;
   readonly composeEveryMs?: number;
   readonly followEveryMs?: number;
+  readonly notRenewedMs?: number;
 }
 
 const COMPOSE_EVERY_MS = 3000;
@@ -38,6 +39,10 @@ const LOADS = { most: 3, withinMs: 3000 };
 const AFTER_FAILURE_MS = 500;
 /** Then a replica is ready without Redis: it takes reports, and has no view until Redis is back. */
 const READY_WITHOUT_REDIS_MS = 5000;
+/** A view that nobody could make for so long stands still. */
+const NOT_RENEWED_MS = 15_000;
+/** So late may a composition be while there is more to follow. */
+const LATE_TURNS = 2;
 /** For the lease to be given back. */
 const RELEASE_MS = 1000;
 
@@ -66,13 +71,13 @@ const follow = async ({ stores, reports, view, metrics }: ReplicationOptions, pl
   const page = await stores.reports.follow({ reports: place.reportsId, view: place.viewId });
   for (const { id, fields } of page.reports) {
     const entry = fields && parseReportEntry(fields);
-    place.reportsId = id;
     if (entry) {
       // Entries between were trimmed before they were read here, or the count begins anew.
       if (entry.order !== place.order + 1) return undefined;
-      place.order = entry.order;
       await reports.follow(entry, page.nowMs);
+      place.order = entry.order;
     } else metrics.skipped('report-entry');
+    place.reportsId = id; // what could not be followed now is followed again
   }
   for (const { id, fields } of page.view) {
     const entry = fields && parseViewEntry(fields);
@@ -97,32 +102,52 @@ const createPace = (elapsed: () => number) => {
   };
 };
 
+/** Composes the view when that is due, as far as it is this replica's turn. */
+const createComposing = (options: ReplicationOptions) => {
+  const { reports, view, objects, clocks, logger, composeEveryMs = COMPOSE_EVERY_MS } = options;
+  let composedAtMs = Number.NEGATIVE_INFINITY;
+  let renewedAtMs = Number.NEGATIVE_INFINITY;
+  const sinceMs = (atMs: number): number => clocks.elapsed() - atMs;
+  return {
+    /** Although there is more to follow. */
+    isLate: () => sinceMs(composedAtMs) > LATE_TURNS * composeEveryMs,
+    /** When a view was made last, by this replica or another one, or nothing had changed. */
+    renewedAtMs: () => renewedAtMs,
+    async composeIfDue(isInStep: boolean): Promise<void> {
+      if (sinceMs(composedAtMs) < composeEveryMs) return;
+      composedAtMs = clocks.elapsed();
+      const inputs = objects();
+      if (!inputs) return;
+      const names = new Set(inputs.nodes.map(({ name }) => name));
+      reports.forget((name) => names.has(name));
+      if (!isInStep) return;
+      try {
+        await reports.restore();
+        const result = await view.compose({ ...inputs, reports: reports.received() });
+        if (result !== 'left-to-others') renewedAtMs = clocks.elapsed();
+      } catch (error) {
+        if (error instanceof RedisAway) throw error;
+        logger.error({ err: error }, 'cannot renew the view; the previous one stands');
+      }
+    },
+  };
+};
+
+export interface Replication extends HostPart {
+  /** A view was made lately, by this replica or another one, or nothing had changed. */
+  readonly isRenewed: boolean;
+}
+
 /** Keeps this replica in step with the others, one thing after the other: load, follow, compose. */
-export const createReplication = (options: ReplicationOptions): HostPart => {
-  const { link, reports, view, objects, clocks, logger } = options;
-  const { composeEveryMs = COMPOSE_EVERY_MS, followEveryMs = FOLLOW_EVERY_MS } = options;
+export const createReplication = (options: ReplicationOptions): Replication => {
+  const { link, view, clocks, logger } = options;
+  const { followEveryMs = FOLLOW_EVERY_MS, notRenewedMs = NOT_RENEWED_MS } = options;
+  const composing = createComposing(options);
   const stopping = new AbortController();
   let place: Place | undefined;
   const pace = createPace(clocks.elapsed);
-  let composedAtMs = Number.NEGATIVE_INFINITY;
   let [startedAtMs, loop]: [number, Promise<void> | undefined] = [0, undefined];
   const pause = pauseUntil(stopping.signal);
-  const composeIfDue = async (): Promise<void> => {
-    if (clocks.elapsed() - composedAtMs < composeEveryMs) return;
-    composedAtMs = clocks.elapsed();
-    const inputs = objects();
-    if (!inputs) return;
-    const names = new Set(inputs.nodes.map(({ name }) => name));
-    reports.forget((name) => names.has(name));
-    if (!place) return;
-    try {
-      await reports.restore();
-      await view.compose({ ...inputs, reports: reports.received() });
-    } catch (error) {
-      if (error instanceof RedisAway) throw error;
-      logger.error({ err: error }, 'cannot renew the view; the previous one stands');
-    }
-  };
   const step = async (): Promise<boolean> => {
     if (place && place.generation !== link.generation) place = undefined;
     if (!place && link.isUp) {
@@ -135,7 +160,7 @@ export const createReplication = (options: ReplicationOptions): HostPart => {
       await pause(pace.waitMs());
       return true;
     }
-    if (!more) await composeIfDue();
+    if (!more || composing.isLate()) await composing.composeIfDue(place !== undefined);
     return more;
   };
   const run = async (): Promise<void> => {
@@ -143,7 +168,7 @@ export const createReplication = (options: ReplicationOptions): HostPart => {
       try {
         if (!(await step())) await pause(followEveryMs);
       } catch (error) {
-        place = undefined;
+        if (!(error instanceof RedisBusy)) place = undefined;
         if (!(error instanceof RedisAway))
           logger.error({ err: error }, 'cannot share reports and view; it is tried again');
         await pause(AFTER_FAILURE_MS);
@@ -154,6 +179,9 @@ export const createReplication = (options: ReplicationOptions): HostPart => {
     name: 'replication',
     get isReady() {
       return view.relayed.current() !== undefined || clocks.elapsed() - startedAtMs > READY_WITHOUT_REDIS_MS;
+    },
+    get isRenewed() {
+      return clocks.elapsed() - Math.max(startedAtMs, composing.renewedAtMs()) < notRenewedMs;
     },
     start() {
       startedAtMs = clocks.elapsed();

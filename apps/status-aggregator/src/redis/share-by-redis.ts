@@ -15,7 +15,7 @@ import { createReplicatedView } from './replicated-view.ts';
 import { createReplicatedForwarding } from './replicated-forwarding.ts';
 import { createViewStore } from './view-store.ts';
 
-export interface ShareOptions extends Pick<ReplicationOptions, 'composeEveryMs' | 'followEveryMs'> {
+export interface ShareOptions extends Pick<ReplicationOptions, 'composeEveryMs' | 'followEveryMs' | 'notRenewedMs'> {
   readonly connection: Pick<RedisLinkOptions, 'address' | 'passwordFile' | 'caFile' | 'commandTimeoutMs'>;
   /** Its name in Redis. */
   readonly cluster: string;
@@ -27,6 +27,8 @@ export interface ShareOptions extends Pick<ReplicationOptions, 'composeEveryMs' 
 }
 
 const AWAY = 'Redis is away: the view stands as it was, and reports are held until Redis is back';
+const NOT_RENEWED =
+  'the view stands as it was: Redis does not store another one, or none can be made; the logs of the replicas have the reason';
 
 interface SharedStatus {
   readonly reports: HeldReports;
@@ -54,7 +56,10 @@ export const shareByRedis = (options: ShareOptions): SharedStatus => {
     ...rest,
     ...{ link, stores: { reports: ofReports, view: ofView }, reports, view, clocks, metrics, logger },
   });
-  const notices = (): readonly string[] => (link.isUp ? [] : [AWAY]);
+  const notices = (): readonly string[] => {
+    if (!link.isUp) return [AWAY];
+    return part.isRenewed ? [] : [NOT_RENEWED];
+  };
   const forwarding = createReplicatedForwarding({
     store: createForwardingStore(link, keys, metrics.skipped),
     local: createLocalForwarding(clocks.elapsed),

@@ -54,7 +54,9 @@ describe('the view', () => {
       return objects();
     });
     await part.start();
+    expect(part.notices()).toEqual([expect.stringContaining('stands as it was')]);
     isBroken = false;
     expect(await until('the view', () => history.current())).toMatchObject({ position: 'h-1' });
+    expect(part.notices()).toEqual([]);
   });
 });

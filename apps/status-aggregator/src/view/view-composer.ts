@@ -16,8 +16,15 @@ export interface ViewComposerOptions extends Pick<ReportClocks, 'now'> {
   readonly everyMs?: number;
 }
 
+export interface ViewComposer extends HostPart {
+  /** What a reader should know of the view: that it stands still. */
+  notices(): readonly string[];
+}
+
+const NOT_RENEWED = 'the view stands as it was: none can be made; the log of status-aggregator has the reason';
+
 /** Composes the view again and again, as a part of the host. */
-export const createViewComposer = (options: ViewComposerOptions): HostPart => {
+export const createViewComposer = (options: ViewComposerOptions): ViewComposer => {
   const { objects, reports, history, now, logger, everyMs = COMPOSE_EVERY_MS } = options;
   let timer: NodeJS.Timeout | undefined;
   const compose = (): void => {
@@ -29,10 +36,13 @@ export const createViewComposer = (options: ViewComposerOptions): HostPart => {
       composeView({ ...inputs, reports: reports.received() }, history.current()?.view, now().toISOString()),
     );
   };
+  let hasFailed = false;
   const composeSafely = (): void => {
     try {
       compose();
+      hasFailed = false;
     } catch (error) {
+      hasFailed = true;
       logger.error({ err: error }, 'cannot compose the view; the previous one stands');
     }
   };
@@ -41,6 +51,7 @@ export const createViewComposer = (options: ViewComposerOptions): HostPart => {
     get isReady() {
       return history.current() !== undefined;
     },
+    notices: () => (hasFailed ? [NOT_RENEWED] : []),
     start() {
       composeSafely();
       timer = setInterval(composeSafely, everyMs);

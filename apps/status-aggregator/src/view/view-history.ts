@@ -1,6 +1,7 @@
 import type { ClusterView, JsonObject } from '@unbounded/status';
 import { createMergePatch } from '@unbounded/status';
 import type { ViewStream, ViewUpdate } from '../intake.port.ts';
+import { type KeptUpdate, keptUpdate, latest } from './kept-updates.ts';
 import { parsePosition, positionText } from './position.ts';
 
 /** The view and how it came to be, for as long as a client may be away and go on from where it was. */
@@ -9,28 +10,11 @@ export interface ViewHistory extends ViewStream {
   append(view: ClusterView): void;
 }
 
-/** A client that was away for longer gets all of the view: an update is due every 3 s. */
-export const MOST_UPDATES = 200;
-/** Characters of JSON of all updates that are kept: what nodes report decides how large they are. */
-const MOST_KEPT = 16 * 1024 * 1024;
-
-interface Kept {
-  readonly update: ViewUpdate;
-  readonly size: number;
-}
-
-/** The last ones within both bounds. */
-const latest = (kept: readonly Kept[]): readonly Kept[] => {
-  let size = 0;
-  const first = kept.findLastIndex((one) => (size += one.size) > MOST_KEPT) + 1;
-  return kept.slice(Math.max(first, kept.length - MOST_UPDATES));
-};
-
 /** @param id of this history: a position of another one leads nowhere */
 export const createViewHistory = (id: string): ViewHistory => {
   let view: ClusterView | undefined;
   let sequence = 0;
-  let kept: readonly Kept[] = [];
+  let kept: readonly KeptUpdate[] = [];
   const listeners = new Set<(update: ViewUpdate) => void>();
   const position = (): string => positionText({ history: id, sequence });
   return {
@@ -40,7 +24,7 @@ export const createViewHistory = (id: string): ViewHistory => {
       view = next;
       sequence++;
       const update = { position: position(), patch };
-      kept = latest([...kept, { update, size: JSON.stringify(patch).length }]);
+      kept = latest([...kept, keptUpdate(update)]);
       for (const listener of listeners) listener(update);
     },
     current: () => view && { position: position(), view },

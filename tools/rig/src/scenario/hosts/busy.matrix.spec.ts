@@ -76,7 +76,7 @@ const changes = (): Record<string, string[]> =>
 
 test(
   'busy processes, nodes that come and go, an API server that is away: nothing is lost, and no gateway given up',
-  { timeout: (MINUTES + 10) * 60_000 },
+  { timeout: (MINUTES + 20) * 60_000 },
   async () => {
     const before = changes();
     const busy = Array.from({ length: BUSY_PROCESSES }, () => spawn('sh', ['-c', 'while :; do :; done']));
