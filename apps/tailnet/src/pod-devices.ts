@@ -173,7 +173,8 @@ export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
       endLeft();
       for (const device of devices.values()) {
         try {
-          if (await isOver(device)) void end(device);
+          if (await isOver(device))
+            void end(device).catch((error: unknown) => logger.error({ err: error }, 'cannot end a device'));
         } catch (error) {
           logger.debug({ pod: device.pod.podUID, err: error }, 'cannot tell whether a pod is gone');
         }

@@ -1,7 +1,15 @@
 import { closeSync } from 'node:fs';
 
 import { Exchange } from './exchange.ts';
-import { FLAG, type Message, messageBytes, readMessages, type Request, writeMessage } from './message.codec.ts';
+import {
+  FLAG,
+  type Message,
+  messageBytes,
+  NetlinkDecodeError,
+  readMessages,
+  type Request,
+  writeMessage,
+} from './message.codec.ts';
 import { addon, type SocketHandle } from './native.ts';
 import { NetlinkError } from './netlink-error.ts';
 
@@ -230,7 +238,8 @@ export class NetlinkSocket implements AsyncDisposable {
       try {
         this.#blocked = !addon().sendBytes(this.#handle, packet.bytes);
       } catch (error) {
-        this.#queue.shift();
+        // The rest of it as well: nobody would hear what came of it.
+        this.#queue = this.#queue.filter(({ exchange }) => exchange !== packet.exchange);
         packet.exchange.fail((error as { errno?: number }).errno ?? 5);
         continue;
       }
@@ -261,13 +270,26 @@ export class NetlinkSocket implements AsyncDisposable {
   #dispatch(message: Message): void {
     const exchange = message.seq === 0 ? undefined : this.#pending.get(message.seq);
     if (!exchange) {
-      this.#options.onEvent?.(message);
+      this.#tell(message);
       return;
     }
     const openBefore = exchange.open;
     if (!exchange.receive(message)) return;
     this.#inFlight = Math.max(0, this.#inFlight - (openBefore - exchange.open));
     if (exchange.untilError && exchange.refused && !exchange.done) this.#refused.add(exchange);
+  }
+
+  /** What cannot be decoded is missed, as after an overflow; the next message may be good. */
+  #tell(message: Message): void {
+    const { onEvent, onOverflow } = this.#options;
+    if (this.#closed) return; // by the reader of one before
+    if (!onOverflow) return onEvent?.(message);
+    try {
+      onEvent?.(message);
+    } catch (error) {
+      if (!(error instanceof NetlinkDecodeError)) throw error;
+      onOverflow();
+    }
   }
 
   /** What was sent is lost, also of an exchange whose other packets still wait: their answers must not speak for it. */

@@ -10,6 +10,7 @@ import {
   createNetns,
   createRouteSocket,
   createTun,
+  NetlinkDecodeError,
   NetlinkError,
   NetlinkSocket,
   type Netns,
@@ -19,6 +20,8 @@ import {
 } from '../src/index.ts';
 import { addon } from '../src/native.ts';
 
+/** linux/rtnetlink.h */
+const RTNLGRP_LINK = 1;
 const NODE = join(import.meta.dirname, '../../../tools/node');
 
 let ns: Netns;
@@ -375,6 +378,26 @@ describe('the monitor', () => {
 });
 
 describe('the socket', () => {
+  test('whose reader cannot decode a message has missed it, and hears the next one', async () => {
+    const missed = Promise.withResolvers<void>();
+    const heard = Promise.withResolvers<void>();
+    let messages = 0;
+    const socket = new NetlinkSocket({
+      ...{ protocol: PROTOCOL.route, netnsFd: ns.fd },
+      onEvent() {
+        if (messages++ === 0) throw new NetlinkDecodeError('of a later kernel');
+        heard.resolve();
+      },
+      onOverflow: missed.resolve,
+    });
+    socket.join(RTNLGRP_LINK);
+    inNetns('ip', 'link', 'add', 'one', 'type', 'dummy');
+    await missed.promise;
+    inNetns('ip', 'link', 'add', 'two', 'type', 'dummy');
+    await expect(heard.promise).resolves.toBeUndefined();
+    socket.close();
+  });
+
   test('closed, it fails what waits and refuses what comes', async () => {
     const waiting = net.links.list();
     net.close();

@@ -29,7 +29,7 @@ import {
 import { freeNames, inParts, isShownLate, withSetNames } from './staging.ts';
 import { readTraceStep, type TracedDrop } from './trace.codec.ts';
 import type { ElementsSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
-import { ELEMENT_LIST, FAMILY, MESSAGE, OBJECT, RULE, startBody } from './wire.codec.ts';
+import { ELEMENT_LIST, FAMILY, MESSAGE, OBJECT, RULE, SET_ANONYMOUS, startBody } from './wire.codec.ts';
 
 /** A transaction was refused; nothing of it happened. */
 export class NftablesError extends Error {
@@ -101,8 +101,11 @@ const NFTABLES_GROUP = 7;
 const TRACE_GROUP = 9;
 
 const ECANCELED = 'ECANCELED';
+/** The kernel's answer was lost. */
+const isLost = (error: unknown): boolean => error instanceof NftablesError && error.code === 'ENOBUFS';
 
 const commit = async (socket: NetlinkSocket, requests: readonly Request[]): Promise<void> => {
+  if (requests.length === 0) return; // brackets alone are not answered
   const errors = (await socket.transact(inTransaction(requests))).filter((error) => error !== undefined);
   // What comes behind the refusal is only cancelled: the reason is the other one.
   const cause = errors.find(({ code }) => code !== ECANCELED) ?? errors[0];
@@ -249,20 +252,29 @@ const readOnce = async (
   };
 };
 
+/** One without a name of its own belongs to a rule, and goes with that. */
+const readNamedSet = (attributes: ReturnType<typeof readBody>): ReturnType<typeof readSet> | undefined => {
+  const set = readSet(attributes);
+  return (set.flags & SET_ANONYMOUS) === 0 ? set : undefined;
+};
+
 /** undefined when there is none. */
 const readNames = async (
   socket: NetlinkSocket,
   { family, name }: Pick<TableSpec, 'family' | 'name'>,
 ): Promise<TableNames | undefined> => {
   if (!(await exists(socket, family, name))) return undefined;
-  const names = (type: number, read: (attributes: ReturnType<typeof readBody>) => { readonly name: string }) => {
+  const names = (
+    type: number,
+    read: (attributes: ReturnType<typeof readBody>) => { readonly name: string } | undefined,
+  ) => {
     const body = startBody(FAMILY[family]).attributeText(RULE.table, name).bytes();
     return socket.dump({ type, flags: 0, body, what: `list table ${family} ${name}` }, (message) => {
       const attributes = readBody(message.body);
-      return tableOf(attributes) === name ? read(attributes).name : undefined;
+      return tableOf(attributes) === name ? read(attributes)?.name : undefined;
     });
   };
-  const [chains, sets] = [await names(MESSAGE.getChain, readChain), await names(MESSAGE.getSet, readSet)];
+  const [chains, sets] = [await names(MESSAGE.getChain, readChain), await names(MESSAGE.getSet, readNamedSet)];
   const counters = await listCounters(socket, family, name);
   return { chains, sets, counters: counters.map((counter) => counter.name) };
 };
@@ -285,9 +297,12 @@ const replaceTable = async (socket: NetlinkSocket, table: TableSpec): Promise<vo
   try {
     await commit(socket, [...emptyTable(table, former ?? NOTHING), ...fillTable(rest)]);
   } catch (error) {
+    if (isLost(error)) throw error; // it may be in force
     const own = { ...NOTHING, sets: staged.map(({ name }) => name) };
     await commit(socket, former ? removeFrom(table, own) : [deleteTable(table)]).catch(() => undefined);
-    throw error;
+    if (!former) throw error;
+    // Somebody put something into the table that refers to what is there, and has no name to be removed by: it goes with the table.
+    await replaceAtOnce(socket, table);
   }
 };
 

@@ -52,6 +52,7 @@ export const SET = {
   timeout: 11,
   userData: 13,
 } as const;
+export const SET_ANONYMOUS = 1;
 export const SET_INTERVAL = 4;
 export const SET_TIMEOUT = 16;
 export const SET_DYNAMIC = 32; // NFT_SET_EVAL

@@ -121,6 +121,33 @@ test('what is replaced leaves nothing of the former table, whatever was put into
   expect(listing.match(/^\tset senders/gm)).toHaveLength(1);
 });
 
+test.each([
+  ['a set without a name', ['ip saddr { 192.0.2.1, 192.0.2.9 } accept']],
+  ['a map of verdicts without a name', ['tcp dport vmap { 80 : accept, 443 : drop }']],
+  ['a chain without a name', ['ip saddr 192.0.2.1 jump { counter; accept; }']],
+  ['all of these', ['tcp dport { 80, 443 } accept', 'tcp dport vmap { 80 : drop }', 'jump { drop; }']],
+])('a rule of others with %s goes with the former table', async (_, rules) => {
+  await nft.replaceTable(onlyOwn(1));
+  for (const rule of rules) within('nft', 'insert', 'rule', 'inet', 'checked', 'in', rule);
+  await nft.replaceTable(onlyOwn(2));
+  expect(await nft.drift(onlyOwn(2))).toBeUndefined();
+});
+
+test('a map of verdicts that leads to a chain of the table goes with the former one', async () => {
+  await nft.replaceTable(onlyOwn(1));
+  within('nft', 'add', 'map', 'inet', 'checked', 'ways', '{ type inet_service : verdict; }');
+  within('nft', 'add', 'chain', 'inet', 'checked', 'way');
+  within('nft', 'add', 'element', 'inet', 'checked', 'ways', '{ 80 : jump way }');
+  await nft.replaceTable(onlyOwn(2));
+  expect(await nft.drift(onlyOwn(2))).toBeUndefined();
+});
+
+test('no change of elements is done at once', async () => {
+  await nft.replaceTable(onlyOwn(1));
+  await nft.changeElements({ family: 'inet', name: 'checked' }, {});
+  expect(await nft.drift(onlyOwn(1))).toBeUndefined();
+});
+
 test('a table that the kernel refuses leaves the former one, and no set of its own', async () => {
   await nft.replaceTable(onlyOwn(1));
   const before = within('nft', 'list', 'table', 'inet', 'checked');

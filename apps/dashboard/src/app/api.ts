@@ -46,13 +46,23 @@ export const connectStream =
     return new WebSocket(url, subprotocolsOf(token));
   };
 
+/** Of the view that is answered: the tag has what hinders the replica as well, a line each after the position. */
+const positionOf = (response: Response): string | undefined => {
+  const [, encoded] = /^W\/"([^"]+)"$/.exec(response.headers.get('ETag') ?? '') ?? [];
+  try {
+    return encoded === undefined ? undefined : decodeURIComponent(encoded).split('\n')[0];
+  } catch {
+    return undefined;
+  }
+};
+
 export const checkPosition =
   (token: string): Check =>
   async (position) => {
     const etag = `W/"${encodeURIComponent(position ?? '')}"`;
     const response = await get('view', token, { headers: { 'If-None-Match': etag } });
     void response.body?.cancel();
-    if (response.status === 304) return 'current';
+    if (response.status === 304 || positionOf(response) === position) return 'current';
     if (response.status === 401) return 'unauthenticated';
     if (response.status === 403) return 'forbidden';
     return response.ok ? 'moved' : 'failed';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HostPart, HostServices } from '@unbounded/host';
-import { createRouteSocket, type RouteSocket } from '@unbounded/netlink';
+import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
 import type { AgentConfig } from '../agent.config.ts';
 import { openAttachment } from '../attachment/attachment.ts';
@@ -17,6 +17,7 @@ import { checkSections } from './check-sections.ts';
 import { openKeptSections } from './kept-sections.ts';
 import { nodeSection } from './node-section.ts';
 import { type RunningSection, type Shared, startSection } from './open-section.ts';
+import { watchKernel } from './kernel-watch.ts';
 import { createProblemMetrics } from './problem-metrics.ts';
 import { createReporting } from './reporting.ts';
 import { removeUnlisted } from './unlisted.ts';
@@ -66,20 +67,6 @@ const openShared = async (
   };
 };
 
-/** Each section hears what concerns it, and all when something was missed. */
-const watchKernel = (net: RouteSocket, sections: readonly RunningSection[]): Disposable => {
-  const triggerAll = (): void => {
-    for (const section of sections) section.trigger();
-  };
-  const monitor = net.monitor(['link', 'address', 'route', 'rule', 'netconf'], {
-    onEvent: (event) => {
-      for (const section of sections) section.onKernelEvent(event);
-    },
-    onResync: triggerAll,
-  });
-  return { [Symbol.dispose]: () => monitor.close() };
-};
-
 interface Running {
   readonly isReady: boolean;
   stop(): Promise<void>;
@@ -117,7 +104,7 @@ const start = async (
   });
   const sections: RunningSection[] = [];
   for (const type of types) sections.push(await startSection(type, shared, reporting));
-  const watch = watchKernel(net, sections);
+  const watch = watchKernel(net, sections, logger);
   await Promise.race([
     Promise.all(sections.map(({ attempted }) => attempted)),
     delay(OPEN_WITHIN_MS, undefined, { ref: false }),

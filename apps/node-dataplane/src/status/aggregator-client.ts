@@ -18,6 +18,8 @@ export interface AggregatorPlace {
   readonly tokenFile: string;
 }
 
+/** After so many answers in a row that say that it cannot, another replica is tried. */
+const MOST_UNABLE = 2;
 /** Of the Service. */
 const PORT_NAME = 'https';
 const REPORTS_PATH = '/v1alpha1/reports';
@@ -76,6 +78,13 @@ const answerText = async (response: AsyncIterable<Buffer>): Promise<string> => {
 /** It is there, and does not take the report. */
 class RefusedError extends Error {
   override readonly name = 'RefusedError';
+  /** By what it lacks (5xx), not by what is wrong with the report. */
+  readonly isUnable: boolean;
+
+  constructor(status: number, text: string) {
+    super(`the aggregator answers ${status}: ${text}`);
+    this.isUnable = status >= 500;
+  }
 }
 
 interface Posting {
@@ -115,7 +124,7 @@ const post = ({ target, path, serverName, token, body }: Posting, signal: AbortS
             const wants = wantsOf(response.headers[WANTS_HEADER]);
             if (statusCode === 204) return resolve({ answer: 'accepted', wants });
             if (statusCode === RESYNC_STATUS) return resolve({ answer: 'resync', wants: [] });
-            return reject(new RefusedError(`the aggregator answers ${statusCode}: ${text}`));
+            return reject(new RefusedError(statusCode, text));
           })
           .catch(reject);
       },
@@ -138,7 +147,12 @@ export const createAggregatorClient = (
 ): AggregatorClient => {
   const serverName = `${place.service}.${place.namespace}.svc`;
   let target: Target | undefined;
+  /** The one that was left last: not taken again while there is another. */
+  let left: Endpoint | undefined;
+  let unable = 0;
   const giveUp = (): void => {
+    left = target?.endpoint;
+    unable = 0;
     target?.agent.destroy();
     target = undefined;
   };
@@ -150,7 +164,9 @@ export const createAggregatorClient = (
       // Without an API server they are where they were.
       if (!found || error instanceof NoAggregatorError) throw error;
     }
-    const { endpoints, authority } = found;
+    const { authority } = found;
+    const others = found.endpoints.filter(({ host, port }) => host !== left?.host || port !== left.port);
+    const endpoints = others.length > 0 ? others : found.endpoints;
     // Nodes spread over the replicas.
     const endpoint = endpoints[Math.floor(Math.random() * endpoints.length)]!;
     return { endpoint, agent: new Agent({ keepAlive: true, maxSockets: 1, ca: authority, minVersion: 'TLSv1.2' }) };
@@ -160,10 +176,12 @@ export const createAggregatorClient = (
     const body = await compress(JSON.stringify(document));
     target ??= await connect(signal);
     try {
-      return await post({ target, path, serverName, token, body }, signal);
+      const posted = await post({ target, path, serverName, token, body }, signal);
+      unable = 0;
+      return posted;
     } catch (error) {
-      // Else another replica may be there, with another certificate.
-      if (!(error instanceof RefusedError)) giveUp();
+      // Another replica may be able to; or this one has another certificate by now.
+      if (!(error instanceof RefusedError) || (error.isUnable && ++unable >= MOST_UNABLE)) giveUp();
       throw error;
     }
   };

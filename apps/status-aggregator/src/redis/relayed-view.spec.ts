@@ -30,6 +30,15 @@ describe('a view that another replica composed', () => {
     expect(told).toEqual([{ position: 'h-5', patch: undefined }, updateOf(6)]);
   });
 
+  it('may have words of a later version, which are relayed', () => {
+    const { relayed } = bed();
+    relayed.load({ position: at(5), view }, []);
+    expect(relayed.apply(at(6), { sites: { s1: { state: 'Drained' } } })).toBe('applied');
+    expect(relayed.current()!.view.sites['s1']).toMatchObject({ state: 'Drained', nodes: 0 });
+    expect(relayed.apply(at(7), { sites: { s1: { state: 7 } } })).toBe('invalid');
+    expect(relayed.apply(at(7), { sites: { s1: { state: 'x'.repeat(65) } } })).toBe('invalid');
+  });
+
   it('is told from a snapshot by the updates that led to it, or as a whole', () => {
     const { relayed, told } = bed();
     relayed.load({ position: at(5), view }, [3, 4, 5].map(updateOf));

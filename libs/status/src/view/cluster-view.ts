@@ -8,13 +8,24 @@ const whole = z.number().int();
 /** Wall-clock time of the aggregator, RFC 3339. */
 const time = z.string();
 
+const LONGEST_WORD = 64;
+/**
+ * One of these words. Another one is of a later version, whose view is relayed as it is by replicas of this one: the type has what this
+ * version writes.
+ */
+const oneOf = <const T extends readonly string[]>(words: T) =>
+  z
+    .string()
+    .max(LONGEST_WORD)
+    .meta({ enum: [...words] }) as unknown as z.ZodType<T[number], T[number]>;
+
 export const SEVERITIES = ['critical', 'warning', 'info'] as const;
 
 const problem = z.object({
-  severity: z.enum(SEVERITIES),
+  severity: oneOf(SEVERITIES),
   /** A CamelCase word, as in Kubernetes conditions. */
   reason: text,
-  kind: z.enum(['Site', 'GatewayPool', 'Node', 'EgressAddress']),
+  kind: oneOf(['Site', 'GatewayPool', 'Node', 'EgressAddress']),
   name: text,
   /** What was observed. */
   message: text,
@@ -40,11 +51,11 @@ const node = z.object({
   site: text.optional(),
   /** Pools whose gateway it is. */
   pools: listOf(text),
-  state: z.enum(NODE_STATES),
+  state: oneOf(NODE_STATES),
   /** report: by the node itself, lately. api: by the conditions of its Node object. none: by nothing. */
-  source: z.enum(['report', 'api', 'none']),
+  source: oneOf(['report', 'api', 'none']),
   /** Condition Ready of the Node. */
-  ready: z.enum(['True', 'False', 'Unknown']),
+  ready: oneOf(['True', 'False', 'Unknown']),
   /** The last report's receipt, where that is too old to count. */
   lastReportTime: time.optional(),
   agentVersion: text.optional(),
@@ -55,7 +66,7 @@ const node = z.object({
 export type NodeView = z.infer<typeof node>;
 
 const site = z.object({
-  state: z.enum(NODE_STATES),
+  state: oneOf(NODE_STATES),
   nodes: whole,
   reporting: whole,
   gateways: whole,
@@ -64,9 +75,9 @@ const site = z.object({
 export type SiteView = z.infer<typeof site>;
 
 const pool = z.object({
-  state: z.enum(NODE_STATES),
+  state: oneOf(NODE_STATES),
   /** By node: whether it carries traffic, and for how many sites. */
-  gateways: recordOf(z.object({ state: z.enum(NODE_STATES), activeFor: listOf(text) })),
+  gateways: recordOf(z.object({ state: oneOf(NODE_STATES), activeFor: listOf(text) })),
   connectedSites: listOf(text),
 });
 export type PoolView = z.infer<typeof pool>;
@@ -75,7 +86,7 @@ const REACH_STATES = ['Reachable', 'Partial', 'Unreachable', 'Unknown'] as const
 
 /** From the nodes of one site to another one, by the probes of the nodes themselves. */
 const reach = z.object({
-  state: z.enum(REACH_STATES),
+  state: oneOf(REACH_STATES),
   /** Since when the state is this one, and the way is direct, or goes over the relay in part, or as a whole. Absent: an earlier version composed it. */
   since: time.optional(),
   /** Of the nodes that report: how many know of the other site, and how many have a way there that answers. */
@@ -103,7 +114,7 @@ const address = z.object({
 
 export const clusterView = z.object({
   summary: z.object({
-    state: z.enum(NODE_STATES),
+    state: oneOf(NODE_STATES),
     sites: whole,
     nodes: whole,
     reporting: whole,
