@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MOST_PATH_PORTS = 2000 }; /* two instructions each; a program has at most 4096 */
+enum { MOST_PATH_PORTS = 2000 };
 
 /*
  * Passes datagrams to one of the ports (big-endian, two bytes each) whose payload begins with the magic, compared as a

@@ -208,6 +208,22 @@ const fillSocket = (sends: PathSocket, wanted: number): number => {
   return held;
 };
 
+test('as many ports as there may be are listened at, and others after them, by a kernel that gives a socket 20 KiB for its filter', async () => {
+  const [from, to] = hosts;
+  const file = '/proc/sys/net/core/optmem_max'; // of a namespace since Linux 6.9
+  run(to, 'sh', '-c', `[ ! -e ${file} ] || echo 20480 > ${file}`); // as before 6.7
+  const [sends, hears] = [openRaw(from, 4), openRaw(to, 4)];
+  for (const first of [10_000, 20_000]) {
+    const ports = Array.from({ length: 2000 }, (_, index) => first + index);
+    expect(() => hears.setPorts(ports)).not.toThrow();
+    const heard = [first, first + 199, first + 200, first + 1234, first + 1999];
+    for (const port of [first - 1, ...heard, first + 2000])
+      sends.send({ remote: { address: HOSTS[4][1], port }, localPort: PORT, bytes: probe(port % 256) });
+    for (const port of heard) expect((await hears.mail.next()).localPort).toBe(port);
+  }
+  expect(hears.mail.left).toEqual([]);
+});
+
 test('a thousand datagrams that come at once are given in batches, none twice and all in order', async () => {
   const [sends, hears] = [openRaw(hosts[0], 4), openRaw(hosts[1], 4)];
   hears.setPorts([PORT]);

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '@unbounded/kube';
 
 import { COMMAND_MEMORY, SERVER_MEMORY } from './go-memory.ts';
+import { copyPreparedEtcd, keepPreparedEtcd } from './prepared-etcd.ts';
 
 /** A real kube-apiserver with its etcd, on loopback. Everything dies with the process that started it. */
 export interface ApiServer extends AsyncDisposable {
@@ -65,9 +66,9 @@ const spawnOwned = (command: string, args: readonly string[], log: string): Chil
     env: { ...process.env, ...SERVER_MEMORY },
   });
 
-const killAndWait = async (child: ChildProcess | undefined): Promise<void> => {
+const killAndWait = async (child: ChildProcess | undefined, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
   if (!child || child.exitCode !== null || child.signalCode !== null) return;
-  child.kill('SIGKILL');
+  child.kill(signal);
   await once(child, 'exit');
 };
 
@@ -159,6 +160,26 @@ const requestToken = async (cluster: Cluster, namespace: string, name: string, b
   return (answer as { status: { token: string } }).status.token;
 };
 
+/** @param folder of its data */
+const startEtcd = (folder: string, address: string, log: string): ChildProcess => {
+  const urls = (flag: string, at: number) => [`--listen-${flag}-urls=http://${address}:${at}`];
+  return spawnOwned(
+    asset('etcd'),
+    [
+      '--name=test',
+      `--data-dir=${folder}`,
+      ...urls('client', ETCD_PORT),
+      ...urls('peer', ETCD_PEER_PORT),
+      `--advertise-client-urls=http://${address}:${ETCD_PORT}`,
+      `--initial-advertise-peer-urls=http://${address}:${ETCD_PEER_PORT}`,
+      `--initial-cluster=test=http://${address}:${ETCD_PEER_PORT}`,
+      '--unsafe-no-fsync',
+      '--log-level=warn',
+    ],
+    log,
+  );
+};
+
 export interface ApiServerOptions {
   /** More flags of kube-apiserver. */
   readonly flags?: readonly string[];
@@ -172,22 +193,12 @@ export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Pro
   symlinkSync(apiServerBinary(), join(directory, 'kube-apiserver'));
   symlinkSync(kubernetesBinary(), join(directory, 'kubectl'));
   writePki(directory, address);
-  const etcdUrls = (flag: string, at: number) => [`--listen-${flag}-urls=http://${address}:${at}`];
-  const etcd = spawnOwned(
-    asset('etcd'),
-    [
-      '--name=test',
-      `--data-dir=${join(directory, 'etcd')}`,
-      ...etcdUrls('client', ETCD_PORT),
-      ...etcdUrls('peer', ETCD_PEER_PORT),
-      `--advertise-client-urls=http://${address}:${ETCD_PORT}`,
-      `--initial-advertise-peer-urls=http://${address}:${ETCD_PEER_PORT}`,
-      `--initial-cluster=test=http://${address}:${ETCD_PEER_PORT}`,
-      '--unsafe-no-fsync',
-      '--log-level=warn',
-    ],
-    join(directory, 'etcd.log'),
-  );
+  const data = join(directory, 'etcd');
+  // Of this version and these flags.
+  const isUsual = flags.length === 0 && apiServerBinary() === kubernetesBinary();
+  const isPrepared = isUsual && copyPreparedEtcd(data);
+  const openEtcd = (): ChildProcess => startEtcd(data, address, join(directory, 'etcd.log'));
+  let etcd = openEtcd();
   const kubeconfig = writeKubeconfig(directory, 'admin.kubeconfig', address, ADMIN_TOKEN);
   const { openCluster } = await import('@unbounded/kube/open-cluster'); // it takes half a second, which most specs need not
   const cluster = openCluster({ kubeconfig });
@@ -202,6 +213,13 @@ export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Pro
     await killAndWait(etcd);
     rmSync(directory, { recursive: true, force: true });
   };
+  const keepData = async (): Promise<void> => {
+    await killAndWait(server);
+    await killAndWait(etcd, 'SIGTERM');
+    keepPreparedEtcd(data);
+    etcd = openEtcd();
+    await start();
+  };
   let issued = 0;
   const kubectl = (args: readonly string[], input = ''): string =>
     execFileSync(join(directory, 'kubectl'), args, {
@@ -212,6 +230,7 @@ export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Pro
     });
   try {
     await start();
+    if (isUsual && !isPrepared) await keepData();
   } catch (error) {
     await stop();
     throw error;

@@ -5,7 +5,7 @@ import type { Scheduled, Wish } from './scheduling.ts';
 const WISH: Wish = { isRealtime: true, niceness: -20 };
 
 /** A thread that takes these shares of a processor, second by second. */
-const threadOf = (permitted: Scheduled = { scheduling: 'realtime' }) => {
+const threadOf = (permitted: Scheduled = { scheduling: 'realtime' }, given: { readonly cannotEnd?: boolean } = {}) => {
   const calls: string[] = [];
   let [cpuMs, nowMs] = [0, 0];
   const sources: ShareSources = {
@@ -15,7 +15,10 @@ const threadOf = (permitted: Scheduled = { scheduling: 'realtime' }) => {
       calls.push(isRealtime ? 'realtime' : 'niceness');
       return isRealtime ? permitted : { scheduling: 'niceness' };
     },
-    endRealtime: () => void calls.push('end'),
+    endRealtime() {
+      if (given.cannotEnd) throw new Error('ENOENT');
+      calls.push('end');
+    },
   };
   const share = scheduleWithinShare(WISH, sources);
   return {
@@ -37,22 +40,38 @@ test('a thread that takes little stays real-time', () => {
   expect(thread.calls).toEqual(['realtime']);
 });
 
-test('one that took more than half of a processor is scheduled by niceness, and the reason is told', () => {
+/** Each second of three. */
+const takesTooMuch = (thread: ReturnType<typeof threadOf>): (Scheduled | undefined)[] =>
+  [0.9, 0.8, 0.9].map((share) => thread.takes(share));
+const LIMITED = {
+  scheduling: 'niceness',
+  error: 'it took 90 % of a processor, at most 50 % as a real-time thread',
+} as const;
+
+test('one that took more than half of a processor for three seconds is scheduled by niceness, and the reason is told', () => {
   const thread = threadOf();
-  expect(thread.takes(0.9)).toEqual({
-    scheduling: 'niceness',
-    error: 'it took 90 % of a processor, at most 50 % as a real-time thread',
-  });
+  expect(takesTooMuch(thread)).toEqual([undefined, undefined, LIMITED]);
   expect(thread.calls).toEqual(['realtime', 'end', 'niceness']);
+});
+
+test('what takes long now and then, as the keys of a first plan, counts for nothing', () => {
+  const thread = threadOf();
+  for (let second = 0; second < 100; second++) expect(thread.takes(second % 3 === 0 ? 0.1 : 0.9)).toBeUndefined();
 });
 
 test('it is real-time again after a minute, and by niceness again if it still takes as much', () => {
   const thread = threadOf();
-  thread.takes(0.9);
+  takesTooMuch(thread);
   expect(thread.takes(0.9, BY_NICENESS_MS - 1)).toBeUndefined();
   expect(thread.takes(0.9, 1)).toEqual({ scheduling: 'realtime' });
-  expect(thread.takes(0.9)).toMatchObject({ scheduling: 'niceness' });
+  expect(takesTooMuch(thread)).toEqual([undefined, undefined, LIMITED]);
   expect(thread.calls).toEqual(['realtime', 'end', 'niceness', 'realtime', 'end', 'niceness']);
+});
+
+test('where it cannot be taken back, it stays, and that is tried again', () => {
+  const thread = threadOf(undefined, { cannotEnd: true });
+  expect([...takesTooMuch(thread), ...takesTooMuch(thread)]).toEqual(Array.from({ length: 6 }, () => undefined));
+  expect(thread.calls).toEqual(['realtime']);
 });
 
 test('a late look is no large share: what counts is the time that has passed', () => {

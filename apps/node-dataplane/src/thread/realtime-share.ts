@@ -2,12 +2,14 @@ import { endRealtime, schedule, type Scheduled, type Wish } from './scheduling.t
 
 /**
  * A real-time thread goes before all else on the node, so it must take little. What it does is decided in part by others: whoever floods
- * the node with probes, a cluster with more peers than the node can serve. One that took more than half of a processor for a second is
- * scheduled by niceness for a minute.
+ * the node with probes, a cluster with more peers than the node can serve. One that took more than half of a processor for three seconds is
+ * scheduled by niceness for a minute; keys of thousands of peers, which a first plan brings, take less.
  */
 
 /** Of one processor. */
 const LARGEST_SHARE = 0.5;
+/** So many looks one after the other, of a second each. */
+const MOST_LOOKS = 3;
 export const BY_NICENESS_MS = 60_000;
 
 const US_PER_MS = 1000;
@@ -46,10 +48,17 @@ export const scheduleWithinShare = (wish: Wish, sources = ofThisThread): Realtim
   /** When it may be real-time again; undefined: it was not permitted at all. */
   let againMs: number | undefined;
 
-  const limit = (share: number): Scheduled => {
-    sources.endRealtime();
+  /** Looks at which it had taken too much, until now. */
+  let looks = 0;
+
+  const limit = (share: number): Scheduled | undefined => {
+    try {
+      sources.endRealtime();
+    } catch {
+      return undefined; // it stays real-time, and the next look tries again
+    }
     const limited = sources.schedule({ ...wish, isRealtime: false });
-    isRealtime = false;
+    [isRealtime, looks] = [false, 0];
     againMs = last.nowMs + BY_NICENESS_MS;
     const percent = Math.round(share * 100);
     return {
@@ -70,7 +79,10 @@ export const scheduleWithinShare = (wish: Wish, sources = ofThisThread): Realtim
       const { cpuMs, nowMs } = last;
       last = { cpuMs: sources.cpuMs(), nowMs: sources.nowMs() };
       const share = (last.cpuMs - cpuMs) / (last.nowMs - nowMs);
-      if (isRealtime) return share > LARGEST_SHARE ? limit(share) : undefined;
+      if (isRealtime) {
+        looks = share > LARGEST_SHARE ? looks + 1 : 0;
+        return looks >= MOST_LOOKS ? limit(share) : undefined;
+      }
       if (againMs === undefined || last.nowMs < againMs) return undefined;
       return again();
     },
