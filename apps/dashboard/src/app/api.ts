@@ -62,10 +62,12 @@ export const checkPosition =
     const etag = `W/"${encodeURIComponent(position ?? '')}"`;
     const response = await get('view', token, { headers: { 'If-None-Match': etag } });
     void response.body?.cancel();
-    if (response.status === 304 || positionOf(response) === position) return 'current';
+    if (response.status === 304) return 'current';
     if (response.status === 401) return 'unauthenticated';
     if (response.status === 403) return 'forbidden';
-    return response.ok ? 'moved' : 'failed';
+    if (!response.ok) return 'failed';
+    // Else something hinders the server, which comes by the stream as well.
+    return position === undefined || positionOf(response) !== position ? 'moved' : 'current';
   };
 
 export interface NodeAnswer {
