@@ -86,9 +86,12 @@ const createRecords = ({ recordOf, areRecordsKnown, isRecordGone, isPodGone }: P
 const createEnding = ({ kept, keeper, logger }: PodDevicesParts, devices: Map<string, PodDevice>) => {
   const ending = new Set<string>();
   const working = new Set<string>();
-  const finish = async (podUID: string): Promise<void> => {
+  /** Never rejects: what fails is done again. */
+  const work = async (podUID: string): Promise<void> => {
     working.add(podUID);
     try {
+      await devices.get(podUID)?.stop();
+      devices.delete(podUID);
       keeper.ask(podUID, undefined);
       // Its process may write there until it has ended.
       while (!keeper.hasEnded(podUID)) await delay(LOOK_MS);
@@ -103,17 +106,14 @@ const createEnding = ({ kept, keeper, logger }: PodDevicesParts, devices: Map<st
   };
   return {
     ending: ending as ReadonlySet<string>,
-    end: async (device: PodDevice): Promise<void> => {
-      const { podUID } = device.pod;
+    end: (podUID: string): void => {
       if (ending.has(podUID)) return;
       ending.add(podUID);
-      await device.stop();
-      devices.delete(podUID);
-      await finish(podUID);
+      void work(podUID);
     },
     /** What could not be removed before. */
     endLeft: (): void => {
-      for (const podUID of ending) if (!working.has(podUID) && !devices.has(podUID)) void finish(podUID);
+      for (const podUID of ending) if (!working.has(podUID)) void work(podUID);
     },
   };
 };
@@ -173,8 +173,7 @@ export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
       endLeft();
       for (const device of devices.values()) {
         try {
-          if (await isOver(device))
-            void end(device).catch((error: unknown) => logger.error({ err: error }, 'cannot end a device'));
+          if (await isOver(device)) end(device.pod.podUID);
         } catch (error) {
           logger.debug({ pod: device.pod.podUID, err: error }, 'cannot tell whether a pod is gone');
         }

@@ -2,12 +2,13 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Cluster } from '@unbounded/kube';
 
+import { assetsFolder } from './assets.ts';
 import { COMMAND_MEMORY, SERVER_MEMORY } from './go-memory.ts';
 import { copyPreparedEtcd, keepPreparedEtcd } from './prepared-etcd.ts';
 
@@ -36,7 +37,7 @@ const POLL_MS = 50;
 
 /** Path of a program that tools/assets/build makes. @throws Error that says how to get it */
 export const asset = (program: string): string => {
-  const path = join(process.env['UNBOUNDED_ASSETS'] ?? join(homedir(), '.cache/unbounded'), 'bin', program);
+  const path = join(assetsFolder(), 'bin', program);
   if (!existsSync(path)) throw new Error(`${program} is not built: there is no ${path}; run tools/setup test`);
   return path;
 };
@@ -194,9 +195,9 @@ export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Pro
   symlinkSync(kubernetesBinary(), join(directory, 'kubectl'));
   writePki(directory, address);
   const data = join(directory, 'etcd');
-  // Of this version and these flags.
+  const usualFlags = apiServerFlags('', ''); // wherever it is
   const isUsual = flags.length === 0 && apiServerBinary() === kubernetesBinary();
-  const isPrepared = isUsual && copyPreparedEtcd(data);
+  const isPrepared = isUsual && copyPreparedEtcd(data, usualFlags);
   const openEtcd = (): ChildProcess => startEtcd(data, address, join(directory, 'etcd.log'));
   let etcd = openEtcd();
   const kubeconfig = writeKubeconfig(directory, 'admin.kubeconfig', address, ADMIN_TOKEN);
@@ -216,7 +217,7 @@ export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Pro
   const keepData = async (): Promise<void> => {
     await killAndWait(server);
     await killAndWait(etcd, 'SIGTERM');
-    keepPreparedEtcd(data);
+    keepPreparedEtcd(data, usualFlags);
     etcd = openEtcd();
     await start();
   };

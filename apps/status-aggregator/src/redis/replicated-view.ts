@@ -74,7 +74,10 @@ type Turns = Pick<ReplicatedViewOptions, 'store' | 'metrics'> & { readonly lease
 const createTurns = ({ store, metrics, leaseMs }: Turns, token: string) => {
   let turnsLeft = 0;
   return async (compose: () => Promise<Composition>): Promise<Composition> => {
-    if (turnsLeft-- > 0) return 'left-to-others';
+    if (turnsLeft > 0) {
+      turnsLeft--;
+      return 'left-to-others';
+    }
     const isComposer = await store.hold(token, leaseMs);
     metrics.composing(isComposer);
     if (!isComposer) return 'not-composer';
