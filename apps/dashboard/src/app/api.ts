@@ -85,6 +85,27 @@ export const fetchNode = async (name: string, token: string, signal?: AbortSigna
   return { ...((await response.json()) as Omit<NodeAnswer, 'at'>), at: performance.now() };
 };
 
+export interface NodesAnswer {
+  /** By name, of those that have reported. */
+  readonly nodes: Readonly<Record<string, Omit<NodeAnswer, 'at'>>>;
+  /** To be asked for anew. */
+  readonly left: readonly string[];
+}
+
+/** As the aggregator takes in one request. */
+export const MOST_NAMES = 20;
+
+/** @param names at most {@link MOST_NAMES} @throws Error in words */
+export const fetchNodes = async (
+  names: readonly string[],
+  token: string,
+  signal: AbortSignal,
+): Promise<NodesAnswer> => {
+  const response = await get(`nodes?names=${encodeURIComponent(names.join(','))}`, token, { signal });
+  if (!response.ok) throw new Error(`the server answers ${response.status}`);
+  return (await response.json()) as NodesAnswer;
+};
+
 export interface ForwardingAnswer {
   readonly forwarding: Forwarding;
   readonly ageMs: number;

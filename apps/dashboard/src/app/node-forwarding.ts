@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { fetchForwarding, type ForwardingAnswer } from './api.ts';
+import { pause } from './pause.ts';
 
 /** The server asks the node with its next report, which comes within 10 s. */
 const AGAIN_MS = 1000;
@@ -14,22 +15,14 @@ export interface ForwardingState {
 
 const SILENT = 'the node did not answer within 30 s; agents of earlier versions cannot';
 
-const pause = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, AGAIN_MS);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      reject(signal.reason as Error);
-    });
-  });
-
 /** An answer that was read later than the one that is known. @throws Error in words */
 const ask = async (
   name: string,
   token: string,
   { known, signal }: { readonly known: string | undefined; readonly signal: AbortSignal },
 ): Promise<ForwardingAnswer> => {
-  for (const end = performance.now() + GIVE_UP_MS; performance.now() < end; await pause(signal)) {
+  for (const end = performance.now() + GIVE_UP_MS; performance.now() < end; await pause(AGAIN_MS, signal)) {
+    signal.throwIfAborted();
     const answer = await fetchForwarding(name, token, signal);
     if (answer && answer.forwarding.readTime !== known) return answer;
   }

@@ -1,65 +1,68 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { Known } from '../view/node-matrix.ts';
-import { fetchNode } from './api.ts';
-import { loadEach } from './load-each.ts';
+import { fetchNodes } from './api.ts';
+import { knownNow, type LoadedReport, loadReports } from './load-reports.ts';
+import { pause } from './pause.ts';
 
 /** Between the end of one round and the next one. */
 const AGAIN_MS = 10_000;
-const MOST_AT_ONCE = 6;
 /** What has come is drawn so often at most while more comes. */
 const DRAW_MS = 300;
-/** As docs/status.md: older, it does not count. */
-const OLD_MS = 25_000;
 
-const load = async (name: string, token: string, signal: AbortSignal): Promise<Known> => {
+interface Loading {
+  readonly token: string;
+  readonly signal: AbortSignal;
+  /** What came before, and what comes. */
+  readonly loaded: Map<string, LoadedReport>;
+  /** Draws what is loaded by now. */
+  readonly draw: (error?: string) => void;
+}
+
+/** One round. @returns why not all could be loaded */
+const loadOnce = async (names: readonly string[], { token, signal, loaded, draw }: Loading, before?: string) => {
+  const drawing = setInterval(() => draw(before), DRAW_MS);
   try {
-    const answer = await fetchNode(name, token, signal);
-    if (!answer) return { why: 'the server holds no report of the node' };
-    return answer.ageMs > OLD_MS ? { why: 'the node has not reported lately' } : { report: answer.report };
+    await loadReports(names, {
+      fetch: (some) => fetchNodes(some, token, signal),
+      onLoaded: (name, one) => void loaded.set(name, one),
+      signal,
+    });
+    return undefined;
   } catch (error) {
-    return { why: `the report cannot be read: ${(error as Error).message}` };
+    return (error as Error).message;
+  } finally {
+    clearInterval(drawing);
   }
 };
 
-/** The reports of several nodes, again every 10 s; some at once, and no more of them once the page is left. */
+const loadInRounds = async (names: readonly string[], loading: Loading): Promise<void> => {
+  const { signal, draw } = loading;
+  let error: string | undefined;
+  while (!signal.aborted) {
+    error = await loadOnce(names, loading, error);
+    if (signal.aborted) return;
+    draw(error);
+    await pause(AGAIN_MS, signal);
+  }
+};
+
+/** The reports of several nodes, again every 10 s; no more of them once the page is left. */
 export const useNodeReports = (names: readonly string[], token: string): ReadonlyMap<string, Known> => {
   const [known, setKnown] = useState<ReadonlyMap<string, Known>>(() => new Map());
+  const { current: loaded } = useRef(new Map<string, LoadedReport>());
   const key = JSON.stringify(names);
   useEffect(() => {
     const left = new AbortController();
     const all = JSON.parse(key) as string[];
-    const loaded = new Map<string, Known>();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const draw = (): void => {
-      // Of nodes that are asked for no more nothing is kept.
-      setKnown(
-        (before) =>
-          new Map(
-            all.flatMap((name) => {
-              const one = loaded.get(name) ?? before.get(name);
-              return one ? [[name, one] as const] : [];
-            }),
-          ),
-      );
+    // Of nodes that are asked for no more nothing is kept.
+    for (const name of loaded.keys()) if (!all.includes(name)) loaded.delete(name);
+    const draw = (error?: string): void => {
+      const nowMs = performance.now();
+      const each = all.map((name) => [name, knownNow(loaded.get(name), nowMs, error)] as const);
+      setKnown(new Map(each.flatMap(([name, one]) => (one ? [[name, one] as const] : []))));
     };
-    const round = async (): Promise<void> => {
-      const drawing = setInterval(draw, DRAW_MS);
-      left.signal.addEventListener('abort', () => clearInterval(drawing));
-      await loadEach(all, {
-        load: (name, signal) => load(name, token, signal),
-        onLoaded: (name, one) => void loaded.set(name, one),
-        ...{ signal: left.signal, mostAtOnce: MOST_AT_ONCE },
-      });
-      clearInterval(drawing);
-      if (left.signal.aborted) return;
-      draw();
-      timer = setTimeout(() => void round(), AGAIN_MS);
-    };
-    void round();
-    return () => {
-      left.abort();
-      clearTimeout(timer);
-    };
-  }, [key, token]);
+    void loadInRounds(all, { token, signal: left.signal, loaded, draw });
+    return () => left.abort();
+  }, [key, token, loaded]);
   return known;
 };

@@ -8,6 +8,7 @@ import {
   signIn as signInAt,
   type TestBrowser,
 } from '@unbounded/testing/browser';
+import { MOST_NAMES } from '../app/api.ts';
 import { type ReplayedCluster, replayCluster } from './replayed-cluster.testdata.ts';
 import { reportsOf, withoutPeer } from './reports.testdata.ts';
 
@@ -145,6 +146,16 @@ test('what breaks is on the page without a reload, with what stands in, and goes
   for (const [node, report] of reportsOf()) await cluster.report(node, report);
   await page.getByRole('heading', { name: 'Problems (0)' }).waitFor();
   expect(await page.getByText('Ended lately (').innerText()).not.toContain('(0)');
+});
+
+test('the server takes as many names at once as the page asks for', async () => {
+  const { page } = await openPage();
+  const headers = { Authorization: `Bearer ${cluster.viewerToken}` };
+  const others = Array.from({ length: MOST_NAMES - 1 }, (_, index) => `none-${index}`);
+  const names = encodeURIComponent(['s1-w1', ...others].join(','));
+  const answer = await page.request.get(`${cluster.url}v1alpha1/nodes?names=${names}`, { headers });
+  expect(answer.status()).toBe(200);
+  expect(await answer.json()).toMatchObject({ nodes: { 's1-w1': { report: {} } }, left: [] });
 });
 
 test('a token that may not read the status is refused, and forgotten', async () => {

@@ -5,6 +5,7 @@ import type { ApiOptions, LetIn } from './api.options.ts';
 import * as tokens from './api.tokens.ts';
 import { ForwardingAnswersController } from './forwarding-answers.controller.ts';
 import { ForwardingController } from './forwarding.controller.ts';
+import { NodesController } from './nodes.controller.ts';
 import { RefusalFilter } from './refusal.filter.ts';
 import { createBodyReader } from './report-body.ts';
 import { ReportsController } from './reports.controller.ts';
@@ -30,7 +31,13 @@ export const apiModule = (options: ApiOptions, letIn: LetIn): DynamicModule => {
   const admission = createStreamAdmission({ access, letIn, ...limits });
   return {
     module: ApiModule,
-    controllers: [ReportsController, ForwardingAnswersController, ViewController, ForwardingController],
+    controllers: [
+      ReportsController,
+      ForwardingAnswersController,
+      ViewController,
+      NodesController,
+      ForwardingController,
+    ],
     providers: [
       StreamGateway,
       { provide: APP_FILTER, useClass: RefusalFilter },

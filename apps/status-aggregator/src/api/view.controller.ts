@@ -1,14 +1,12 @@
-import { Controller, Get, Inject, Param, Req, Res, UseGuards } from '@nestjs/common';
-import { ApiBearerAuth, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
+import { Controller, Get, Inject, Req, Res, UseGuards } from '@nestjs/common';
+import { ApiBearerAuth, ApiOperation, ApiResponse } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 
-import type { NodeReports } from '../intake.port.ts';
-import { NODE_REPORTS, SEND_JSON, SERIALIZED_VIEW } from './api.tokens.ts';
+import { SEND_JSON, SERIALIZED_VIEW } from './api.tokens.ts';
 import { etagOf, isUnchanged } from './etag.ts';
 import { ViewerGuard, ViewerName } from './guards.ts';
 import { schemaRef } from './openapi.ts';
 import { Refusal } from './refusal.ts';
-import { reportedNode } from './reported-node.ts';
 import type { SendJson } from './send-json.ts';
 import type { Serializer } from './serialized-view.ts';
 
@@ -18,16 +16,10 @@ import type { Serializer } from './serialized-view.ts';
 @ApiBearerAuth()
 export class ViewController {
   readonly #serializer: Serializer;
-  readonly #reports: NodeReports;
   readonly #send: SendJson;
 
-  constructor(
-    @Inject(SERIALIZED_VIEW) serializer: Serializer,
-    @Inject(NODE_REPORTS) reports: NodeReports,
-    @Inject(SEND_JSON) send: SendJson,
-  ) {
+  constructor(@Inject(SERIALIZED_VIEW) serializer: Serializer, @Inject(SEND_JSON) send: SendJson) {
     this.#serializer = serializer;
-    this.#reports = reports;
     this.#send = send;
   }
 
@@ -67,30 +59,5 @@ export class ViewController {
       return;
     }
     await this.#send(request, response, { user, json: view.json, gzipped: () => view.gzip() });
-  }
-
-  @Get('nodes/:name')
-  @ApiOperation({ operationId: 'node', summary: 'What a node reported last, and how old that is.' })
-  @ApiParam({ name: 'name', schema: { type: 'string', maxLength: 253 } })
-  @ApiResponse({
-    status: 200,
-    description: 'The report.',
-    schema: {
-      type: 'object',
-      required: ['report', 'ageMs'],
-      properties: { report: schemaRef('NodeReport'), ageMs: { type: 'number' } },
-    },
-  })
-  @ApiResponse({ status: 404, description: 'NodeUnknown' })
-  @ApiResponse({ status: 429, description: 'TooManyRequests, TooManyBytesInFlight' })
-  async node(
-    @Param('name') name: string,
-    @ViewerName() user: string,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    const found = reportedNode(this.#reports, name);
-    const json = Buffer.from(JSON.stringify({ report: found.report, ageMs: found.ageMs }));
-    await this.#send(request, response, { user, json });
   }
 }

@@ -40,6 +40,18 @@ test('a node tells what it reported last, an unknown one 404, what is no name 40
   expect(await node('%ff')).toMatchObject({ status: 400, json: { reason: 'BadRequest' } });
 });
 
+test('several nodes are asked for at once: those that have reported, as one alone', async () => {
+  await using api = await startTestApi();
+  const nodes = (query: string) => ask(api.port, `/v1alpha1/nodes${query}`, { token });
+  expect(await nodes('?names=n1,n2')).toMatchObject({
+    status: 200,
+    json: { nodes: { n1: { report: { name: 'n1' }, ageMs: 5 } }, left: [] },
+  });
+  expect((await nodes('?names=n2')).json).toEqual({ nodes: {}, left: [] });
+  for (const query of ['', '?names=', '?names=n1,', '?names=n1&names=n2', '?names[0]=n1', '?names[__proto__]=n1'])
+    expect(await nodes(query), query).toMatchObject({ status: 400, json: { reason: 'InvalidName' } });
+});
+
 test('who may not see the status is refused, and nobody while the API server does not answer', async () => {
   let answer: typeof denied | Error = denied;
   await using api = await startTestApi({
@@ -48,7 +60,7 @@ test('who may not see the status is refused, and nobody while the API server doe
       return answer;
     },
   });
-  for (const path of ['/v1alpha1/view', '/v1alpha1/nodes/n1']) {
+  for (const path of ['/v1alpha1/view', '/v1alpha1/nodes/n1', '/v1alpha1/nodes?names=n1']) {
     expect(await ask(api.port, path)).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' } });
     expect(await ask(api.port, path, { token })).toMatchObject({ status: 403, json: { reason: 'Forbidden' } });
   }
@@ -88,6 +100,7 @@ test('the OpenAPI document has every route, with the schemas that it is given', 
         post: { requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Push' } } } } },
       },
       '/v1alpha1/view': { get: {} },
+      '/v1alpha1/nodes': { get: { parameters: [{ name: 'names', in: 'query', explode: false }] } },
       '/v1alpha1/nodes/{name}': { get: {} },
     },
     components: { schemas: { Push: { type: 'object' }, NodeReport: {}, ClusterView: {} } },
