@@ -77,6 +77,7 @@ export const laggingStore = <T extends KubeObject>(kind: string, ...initial: rea
       on: (handler) => void handlers.push(handler),
       isSynced: true,
       synced: Promise.resolve(),
+      lostAtMs: undefined,
       run: () => Promise.resolve(),
     },
     writes: [],

@@ -44,18 +44,22 @@ const follow = (ends: readonly Error[], { listEnds = [] as readonly Error[], log
     // oxlint-disable-next-line require-yield -- a watch that tells nothing
     async *watch({
       resourceVersion: from,
+      onOpen,
     }: {
       readonly resourceVersion: string;
+      readonly onOpen: () => void;
     }): AsyncGenerator<WatchEvent<KubeObject>> {
       watches.push({ from, atMs: performance.now() });
       const failure = ends[watches.length - 1];
+      if (failure !== away) onOpen();
       if (!failure) return await new Promise<never>(() => undefined);
       if (failure === idle) await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
       throw failure;
     },
   } as unknown as ResourceClient<KubeObject>;
-  void createInformer({ client, logger }).run(stop.signal);
-  return { lists, watches };
+  const informer = createInformer({ client, logger });
+  void informer.run(stop.signal);
+  return { lists, watches, informer };
 };
 const IDLE_MS = 150_000;
 const idle = new IdleError('nothing more');
@@ -76,6 +80,25 @@ test('while the server is away a watch is tried at least every two seconds, from
   const gaps = watches.slice(1).map(({ atMs }, index) => atMs - watches[index]!.atMs);
   expect(Math.max(...gaps)).toBeLessThanOrEqual(2000);
   expect(watches).toHaveLength(31);
+});
+
+test('it knows since when the server is away, until a watch of it is open again, whether or not that has anything to report', async () => {
+  const { watches, informer } = follow(Array.from({ length: 10 }, () => away));
+  await vi.advanceTimersByTimeAsync(0);
+  const lostAtMs = watches[0]!.atMs;
+  expect(informer.lostAtMs).toBe(lostAtMs);
+  await vi.advanceTimersByTimeAsync(5000);
+  expect([watches.length, informer.lostAtMs]).toEqual([expect.closeTo(6, -1), lostAtMs]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([watches.length, informer.lostAtMs]).toEqual([11, undefined]);
+});
+
+test('versions that have expired, and watches that end as they should, are no loss of the server', async () => {
+  const { watches, informer } = follow([expired, idle]);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(informer.lostAtMs).toBeUndefined();
+  await vi.advanceTimersByTimeAsync(3000 + IDLE_MS);
+  expect([watches.length, informer.lostAtMs]).toEqual([3, undefined]);
 });
 
 test('a watch of a resource without objects, which nothing is sent to, is renewed at once and without a warning', async () => {

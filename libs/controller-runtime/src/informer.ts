@@ -31,6 +31,8 @@ export interface Informer<T extends KubeObject> {
   readonly isSynced: boolean;
   /** Resolves after the first complete listing. */
   readonly synced: Promise<void>;
+  /** Since when the API server cannot be read, elapsed ms (performance.now); undefined: it is followed, as far as is known. */
+  readonly lostAtMs: number | undefined;
   /** Follows until the signal aborts. Broken connections, restarts and expired versions are survived. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -177,12 +179,11 @@ const listEverything = async <T extends KubeObject>(
 const follow = async <T extends KubeObject>(
   options: InformerOptions<T>,
   store: Store<T>,
-  resourceVersion: string,
-  signal: AbortSignal,
+  { resourceVersion, signal, onOpen }: { resourceVersion: string; signal: AbortSignal; onOpen: () => void },
 ): Promise<{ readonly resourceVersion: string; readonly error?: unknown }> => {
   const { trim = (object) => object } = options;
   let at = resourceVersion;
-  const watch = { ...options.filter, resourceVersion: at, timeoutSeconds: watchSeconds(), signal };
+  const watch = { ...options.filter, resourceVersion: at, timeoutSeconds: watchSeconds(), signal, onOpen };
   try {
     for await (const event of options.client.watch(watch) as AsyncGenerator<WatchEvent<T>>) {
       if (event.type === 'ERROR')
@@ -198,27 +199,58 @@ const follow = async <T extends KubeObject>(
   }
 };
 
+/** Lists into the store. A listing is never older than what is known. */
+const createListing = <T extends KubeObject>(options: InformerOptions<T>, store: Store<T>) => {
+  /** Undefined after that version has expired: then the newest is asked for. */
+  let atLeast: string | undefined = ANY_VERSION;
+  return {
+    async list(signal: AbortSignal): Promise<string> {
+      const { items, resourceVersion } = await listEverything(options, atLeast, signal).catch((error: unknown) => {
+        // 504 "too large resource version": the server's memory lags, or its store was restored from a backup.
+        if (isExpired(error) || (error instanceof ApiError && error.status === 504)) atLeast = undefined;
+        throw error;
+      });
+      atLeast = resourceVersion;
+      store.replaceAll(items);
+      return resourceVersion;
+    },
+    /** A watch got to this version, or its version has expired. */
+    known(resourceVersion: string | undefined): void {
+      atLeast = resourceVersion;
+    },
+  };
+};
+
+/** Says what went wrong, and how long to wait until it is tried again. */
+const afterFailure = <T extends KubeObject>(
+  { client, logger, backoff = DEFAULT_BACKOFF, reconnect = DEFAULT_RECONNECT, ...rest }: InformerOptions<T>,
+  { error, failures, isRoutine }: { readonly error: unknown; readonly failures: number; readonly isRoutine: boolean },
+): number => {
+  const resource = client.resource.plural;
+  if (isRoutine) {
+    logger.debug({ resource }, 'relisting: the watched resource version has expired');
+    return (rest.relistSpreadMs ?? DEFAULT_RELIST_SPREAD_MS) * Math.random();
+  }
+  const delayMs = backoffDelay(failures, error instanceof ApiError ? backoff : reconnect);
+  logger.warn({ resource, err: error, failures, delayMs: Math.round(delayMs) }, 'watch interrupted');
+  return delayMs;
+};
+
 export const createInformer = <T extends KubeObject>(options: InformerOptions<T>): Informer<T> => {
-  const { client, logger, backoff = DEFAULT_BACKOFF, reconnect = DEFAULT_RECONNECT } = options;
-  const { relistSpreadMs = DEFAULT_RELIST_SPREAD_MS } = options;
+  const { client, logger } = options;
   const store = new Store<T>(options.indexers ?? {});
   const name = client.resource.plural;
   const first = Promise.withResolvers<void>();
   let isSynced = false;
+  let lostAtMs: number | undefined;
+  const onOpen = (): void => void (lostAtMs = undefined);
 
-  /** A listing is never older than what is known; undefined after that version has expired: then the newest is asked for. */
-  let atLeast: string | undefined = ANY_VERSION;
-
+  const listing = createListing(options, store);
   const relist = async (signal: AbortSignal): Promise<string> => {
-    const { items, resourceVersion } = await listEverything(options, atLeast, signal).catch((error: unknown) => {
-      // 504 "too large resource version": the server's memory lags, or its store was restored from a backup.
-      if (isExpired(error) || (error instanceof ApiError && error.status === 504)) atLeast = undefined;
-      throw error;
-    });
-    atLeast = resourceVersion;
-    store.replaceAll(items);
-    if (!isSynced) logger.debug({ resource: name, objects: items.length }, 'listed');
+    const resourceVersion = await listing.list(signal);
+    if (!isSynced) logger.debug({ resource: name, objects: store.list().length }, 'listed');
     isSynced = true;
+    lostAtMs = undefined;
     first.resolve();
     return resourceVersion;
   };
@@ -235,8 +267,8 @@ export const createInformer = <T extends KubeObject>(options: InformerOptions<T>
       return { version: undefined, error };
     }
     const startedMs = performance.now();
-    const { resourceVersion, error } = await follow(options, store, from, signal);
-    atLeast = isExpired(error) ? undefined : resourceVersion;
+    const { resourceVersion, error } = await follow(options, store, { resourceVersion: from, signal, onOpen });
+    listing.known(isExpired(error) ? undefined : resourceVersion);
     // After a refusal only a listing is sure to work; a broken connection goes on where it was.
     if (error instanceof ApiError) return { version: undefined, error };
     if (error !== undefined) return { version: resourceVersion, error };
@@ -255,11 +287,8 @@ export const createInformer = <T extends KubeObject>(options: InformerOptions<T>
       failures = error === undefined ? 0 : hasProgress ? 1 : failures + 1;
       if (error === undefined) continue;
       const isRoutine = isExpired(error) && failures === 1; // the server forgets old versions: a listing catches up
-      const delayMs = isRoutine
-        ? relistSpreadMs * Math.random()
-        : backoffDelay(failures, error instanceof ApiError ? backoff : reconnect);
-      if (isRoutine) logger.debug({ resource: name }, 'relisting: the watched resource version has expired');
-      else logger.warn({ resource: name, err: error, failures, delayMs: Math.round(delayMs) }, 'watch interrupted');
+      if (!isRoutine) lostAtMs ??= performance.now();
+      const delayMs = afterFailure(options, { error, failures, isRoutine });
       await sleep(delayMs, undefined, { signal }).catch(() => undefined);
     }
   };
@@ -274,6 +303,9 @@ export const createInformer = <T extends KubeObject>(options: InformerOptions<T>
       return isSynced;
     },
     synced: first.promise,
+    get lostAtMs() {
+      return lostAtMs;
+    },
     run,
   };
 };

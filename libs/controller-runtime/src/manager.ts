@@ -6,7 +6,7 @@ import type { Informer } from './informer.ts';
 import type { Election } from './leader-election.ts';
 
 export interface ManagerOptions {
-  readonly informers: readonly Pick<Informer<KubeObject>, 'name' | 'isSynced' | 'synced' | 'run'>[];
+  readonly informers: readonly Pick<Informer<KubeObject>, 'name' | 'isSynced' | 'synced' | 'lostAtMs' | 'run'>[];
   readonly controllers: readonly Controller[];
   /** Not set: we are the only replica. */
   readonly election?: Election | undefined;
@@ -21,6 +21,8 @@ export interface Manager {
   start(): void;
   /** All caches are filled; a follower is ready too. */
   readonly isReady: boolean;
+  /** Since when one of the caches cannot be renewed, elapsed ms (performance.now); undefined: all are followed. */
+  readonly lostAtMs: number | undefined;
   /** Stops the workers, waits for running reconciles, releases the Lease, stops the caches. */
   stop(): Promise<void>;
   /** Rejects if a part ends that must not; never resolves. */
@@ -59,6 +61,10 @@ export const createManager = ({ informers, controllers, election, afterWork, log
     },
     get isReady() {
       return informers.every(({ isSynced }) => isSynced);
+    },
+    get lostAtMs() {
+      const all = informers.flatMap(({ lostAtMs }) => lostAtMs ?? []);
+      return all.length === 0 ? undefined : Math.min(...all);
     },
     stop: async () => {
       workers.abort();

@@ -21,6 +21,8 @@ interface WatchOptions extends ListOptions {
   readonly resourceVersion: string;
   /** After this time the server ends the watch. */
   readonly timeoutSeconds?: number;
+  /** The server watches, whether or not there is anything to report. */
+  readonly onOpen?: () => void;
 }
 
 export type WatchEvent<T> =
@@ -172,12 +174,13 @@ const createReading = <T extends KubeObject>(
     list: (options) => page(options),
     listAll: (options = {}) => allPages(options),
     listMetadata: (options = {}) => allPages(options, METADATA_ALONE),
-    watch: ({ namespace, signal, ...query }) =>
+    watch: ({ namespace, signal, onOpen, ...query }) =>
       transport.stream({
         method: 'GET',
         path: collection(namespace),
         query: { ...query, watch: true, allowWatchBookmarks: true },
         idleTimeoutMs: WATCH_IDLE_TIMEOUT_MS,
+        onOpen,
         ...(signal ? { signal } : {}),
       }) as AsyncGenerator<WatchEvent<T>, void, undefined>,
   };

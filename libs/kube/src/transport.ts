@@ -18,6 +18,8 @@ export interface ApiRequest {
   readonly signal?: AbortSignal;
   /** No byte for this long ends the request. */
   readonly idleTimeoutMs?: number;
+  /** Of a stream: the server has taken the request, and its lines follow. */
+  readonly onOpen?: (() => void) | undefined;
 }
 
 /** Told about every answer: for rest_client_requests_total and rest_client_request_duration_seconds. */
@@ -227,6 +229,7 @@ async function* streamLines(
   observe: RequestObserver,
 ): AsyncGenerator<unknown, void, undefined> {
   const response = await accepted(link, call, observe);
+  call.onOpen?.();
   try {
     for await (const line of readLines(call, response)) if (line !== '') yield parse(call, line);
   } finally {

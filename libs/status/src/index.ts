@@ -1,6 +1,13 @@
 export { type ClusterView, clusterView } from './view/cluster-view.ts';
 export { composeView } from './view/compose.ts';
-export type { ClusterNode, ClusterPool, ClusterSite, ReceivedReport, ViewInputs } from './view/inputs.ts';
+export {
+  type ClusterNode,
+  type ClusterPool,
+  type ClusterSite,
+  isLost,
+  type ReceivedReport,
+  type ViewInputs,
+} from './view/inputs.ts';
 export type {
   ConnectivityStatus,
   GroupStatus,

@@ -8,6 +8,7 @@ interface StoreCache<T> {
   on(handler: (change: never) => void): void;
   readonly isSynced: boolean;
   readonly synced: Promise<void>;
+  readonly lostAtMs: number | undefined;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -72,6 +73,7 @@ export const objectStore = <T extends KubeObject>(...initial: readonly T[]): Obj
       on: () => {},
       isSynced: true,
       synced: Promise.resolve(),
+      lostAtMs: undefined,
       run: () => Promise.resolve(),
     },
     client: client as ResourceClient<T>,

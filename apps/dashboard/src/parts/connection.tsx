@@ -2,7 +2,7 @@ import { useElapsed } from '../app/clock.ts';
 import { useSession } from '../app/session.ts';
 import { duration } from '../view/format.ts';
 import { isStale } from '../stream/stream-state.ts';
-import { ElapsedAge } from './age.tsx';
+import { Age, ElapsedAge } from './age.tsx';
 
 const WORDS = { connecting: 'Connecting', live: 'Live', waiting: 'Disconnected', ended: 'Ended' } as const;
 const TONES = { connecting: 'unknown', live: 'good', waiting: 'bad', ended: 'bad' } as const;
@@ -50,12 +50,19 @@ export const StaleBanner = () => {
 
 const NONE: readonly string[] = [];
 
-/** What hinders the server: what stands below is right, and may be late. */
+/** What hinders the server: what stands below was right, and may be late. */
 export const Notices = () => {
   const { stream } = useSession();
   const notices = stream?.notices ?? NONE;
+  const objectsTime = stream?.view?.objectsTime;
   return (
     <div role="status" className="banner-place">
+      {objectsTime !== undefined && (
+        <div className="banner">
+          <strong>No way to the API server.</strong> Which nodes, sites and pools there are, and the conditions of
+          nodes, is as it was <Age of={objectsTime} />. What nodes report of themselves is up to date.
+        </div>
+      )}
       {notices.map((notice) => (
         <div key={notice} className="banner">
           <strong>Notice of the server.</strong> {notice}

@@ -31,7 +31,9 @@ export const followCluster = (cluster: Cluster, logger: Logger): ClusterPart => 
     objects() {
       if (!manager.isReady) return undefined;
       const { nodes: ofNodes, sites, pools } = followed;
-      return clusterInputs({ nodes: ofNodes.list(), sites: sites.list(), pools: pools.list() }, knownMs);
+      const objects = { nodes: ofNodes.list(), sites: sites.list(), pools: pools.list() };
+      const { lostAtMs } = manager;
+      return { ...clusterInputs(objects, knownMs), lostMs: lostAtMs === undefined ? 0 : performance.now() - lostAtMs };
     },
   });
 };

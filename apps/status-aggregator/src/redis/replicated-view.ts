@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type ClusterView, composeView, createMergePatch, type JsonObject, type ViewInputs } from '@unbounded/status';
+import {
+  type ClusterView,
+  composeView,
+  createMergePatch,
+  isLost,
+  type JsonObject,
+  type ViewInputs,
+} from '@unbounded/status';
 import type { Logger } from '@unbounded/telemetry';
 import type { Position } from '../view/position.ts';
 import { packJson, unpackJson } from './bounded-gzip.ts';
@@ -45,6 +52,8 @@ const MOST_BEHIND = 3;
 
 /** Turns that a replica that could not compose leaves to the others. */
 const TURNS_LEFT = 2;
+/** Of so many turns a replica that has lost the API server leaves some: others may not have lost it. */
+const TURNS_OF_LOST = 10;
 
 /** Longer than a node may take to its first report. */
 const KNOWN_MS = 60_000;
@@ -70,12 +79,22 @@ const patchFor = async (before: ClusterView | undefined, next: ClusterView): Pro
 
 type Turns = Pick<ReplicatedViewOptions, 'store' | 'metrics'> & { readonly leaseMs: number };
 
-/** Who has the lease composes. A replica that cannot gives it back, and leaves some turns to the others. */
+/** Who has the lease composes. A replica that cannot, or not from what is, gives it back, and leaves some turns to the others. */
 const createTurns = ({ store, metrics, leaseMs }: Turns, token: string) => {
-  let turnsLeft = 0;
-  return async (compose: () => Promise<Composition>): Promise<Composition> => {
+  let [turnsLeft, turnsOfLost] = [0, 0];
+  const leave = async (): Promise<void> => {
+    turnsLeft = TURNS_LEFT;
+    metrics.composing(false);
+    await store.release(token).catch(() => {}); // else it expires
+  };
+  return async (compose: () => Promise<Composition>, isFromOld: boolean): Promise<Composition> => {
+    turnsOfLost = isFromOld ? turnsOfLost + 1 : 0;
     if (turnsLeft > 0) {
       turnsLeft--;
+      return 'left-to-others';
+    }
+    if (turnsOfLost % TURNS_OF_LOST === 1) {
+      await leave();
       return 'left-to-others';
     }
     const isComposer = await store.hold(token, leaseMs);
@@ -84,9 +103,7 @@ const createTurns = ({ store, metrics, leaseMs }: Turns, token: string) => {
     try {
       return await compose();
     } catch (error) {
-      turnsLeft = TURNS_LEFT;
-      metrics.composing(false);
-      await store.release(token).catch(() => {}); // else it expires
+      await leave();
       throw error;
     }
   };
@@ -150,7 +167,7 @@ export const createReplicatedView = ({
       relayed.load(snapshot, await store.updates());
       at = snapshot.position;
     },
-    compose: (inputs) => inTurn(() => compose(inputs)),
+    compose: (inputs) => inTurn(() => compose(inputs), isLost(inputs)),
     release: () => store.release(token),
   };
 };

@@ -285,6 +285,26 @@ describe('the view', () => {
     expect(await a.metric('unbounded_status_composer')).toBe(0);
   });
 
+  it('is made by another replica when the composer has lost the API server; and by one of them when all have', async () => {
+    const lostMs = [0, 0];
+    const replicaOf = (index: number) =>
+      startReplica(redis.port, { objects: () => ({ ...inputsOf(), lostMs: lostMs[index]! }), leaseMs: 60_000 });
+    await using a = replicaOf(0);
+    await until('it composes', async () => (await a.metric('unbounded_status_composer')) === 1);
+    await using b = replicaOf(1);
+    await hasView(b);
+    lostMs[0] = 20_000;
+    await until('the other one composes', async () => (await b.metric('unbounded_status_composer')) === 1);
+    expect(await a.metric('unbounded_status_composer')).toBe(0);
+    expect(b.view.current()?.view.objectsTime).toBeUndefined();
+    lostMs[1] = 20_000;
+    await until('both replicas say so', () =>
+      [a, b].every(({ view }) => view.current()?.view.objectsTime !== undefined),
+    );
+    await b.reports.accept('n1', whole());
+    await until('the view goes on', () => a.view.current()?.view.nodes['n1']?.state === 'Healthy');
+  });
+
   it('begins a new history when somebody deletes it from Redis', async () => {
     await using a = startReplica(redis.port);
     const { position } = await hasView(a);

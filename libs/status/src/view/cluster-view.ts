@@ -130,6 +130,8 @@ export const clusterView = z.object({
   /** By id; in order of urgency in `order`. */
   problems: recordOf(problem),
   order: listOf(text),
+  /** What is not from reports is as it was then: the API server cannot be read since. Absent: it is as it is. */
+  objectsTime: time.optional(),
   /** Problems that ended lately, the last one first. */
   ended: listOf(problem.extend({ until: time })),
 });

@@ -34,6 +34,19 @@ describe('the view of a cluster in which all is well', () => {
   });
 });
 
+describe('objects that cannot be read anew', () => {
+  it('are marked with the time since when, which stays until they are read again, and changes nothing else', () => {
+    const inputs = clusterInputs();
+    const before = view(inputs);
+    expect(view({ ...inputs, lostMs: 14_999 }, before)).toEqual(before);
+    const lost = view({ ...inputs, lostMs: 15_000 }, before, LATER);
+    expect(lost).toEqual({ ...before, objectsTime: '2026-01-01T00:00:45.000Z' });
+    expect(clusterView.parse(lost)).toEqual(lost);
+    expect(view({ ...inputs, lostMs: 90_000 }, lost, '2026-01-01T00:03:00.000Z')).toEqual(lost);
+    expect(view({ ...inputs, lostMs: 0 }, lost, LATER)).toEqual(before);
+  });
+});
+
 describe('the way from site to site', () => {
   /** Gateways with an RTT of 10 ms and a loss of one half to the workers of site s2. */
   const withFarSite = (over: Partial<Parameters<typeof peerOf>[1]> = {}): ReturnType<typeof clusterInputs> => {

@@ -7,7 +7,7 @@ import {
   SEVERITIES,
   type SiteView,
 } from './cluster-view.ts';
-import { freshReport, type ViewInputs } from './inputs.ts';
+import { freshReport, isLost, type ViewInputs } from './inputs.ts';
 import { composeNodes, observeNodes } from './nodes.ts';
 import { ownersOf } from './egress-owners.ts';
 import type { Found } from './found.ts';
@@ -140,6 +140,10 @@ const composeSummary = (
   };
 };
 
+/** One time until the end, whoever composes meanwhile: it is no change of the view. */
+const objectsTimeOf = (inputs: ViewInputs, before: ClusterView | undefined, now: string): string | undefined =>
+  isLost(inputs) ? (before?.objectsTime ?? new Date(Date.parse(now) - inputs.lostMs!).toISOString()) : undefined;
+
 /** @param now RFC 3339 */
 export const composeView = (inputs: ViewInputs, before: ClusterView | undefined, now: string): ClusterView => {
   const observed = observeNodes(inputs);
@@ -153,7 +157,9 @@ export const composeView = (inputs: ViewInputs, before: ClusterView | undefined,
   const nodes = new Map(
     [...composeNodes(inputs, observed)].map(([name, node]) => [name, { ...node, problems: ofNodes.get(name) ?? 0 }]),
   );
+  const objectsTime = objectsTimeOf(inputs, before, now);
   return {
+    ...(objectsTime === undefined ? {} : { objectsTime }),
     summary: composeSummary(inputs, nodes, all),
     sites: composeSites(inputs, nodes, ofSites),
     pools: composePools(inputs, nodes, reach),

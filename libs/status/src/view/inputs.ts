@@ -36,7 +36,15 @@ export interface ViewInputs {
   readonly pools: readonly ClusterPool[];
   readonly nodes: readonly ClusterNode[];
   readonly reports: ReadonlyMap<string, ReceivedReport>;
+  /** For how long the objects could not be read anew, milliseconds. */
+  readonly lostMs?: number;
 }
+
+/** A restart of an API server is shorter. */
+const LOST_MS = 15_000;
+
+/** Whether the objects may be others by now. */
+export const isLost = ({ lostMs = 0 }: Pick<ViewInputs, 'lostMs'>): boolean => lostMs >= LOST_MS;
 
 /** Two pushes of 10 s were missed, and the next one is late. */
 const STALE_MS = 25_000;
