@@ -83,14 +83,14 @@ describe('what is shown of it', () => {
   });
 
   test('a report, until it is old by its age and the time since', () => {
-    expect(knownNow(loaded, 16_000)).toBe(loaded.known);
-    expect(knownNow(loaded, 16_000, 'away')).toBe(loaded.known);
-    expect(knownNow(loaded, 16_001, 'away')).toEqual({ why: 'the report cannot be read: away' });
-    expect(knownNow(loaded, 16_001)).toEqual({ why: 'the report cannot be read: the server has not answered yet' });
+    expect(knownNow(loaded, 15_999)).toBe(loaded.known);
+    expect(knownNow(loaded, 15_999, 'away')).toBe(loaded.known);
+    expect(knownNow(loaded, 16_000, 'away')).toEqual({ why: 'the report cannot be read: away' });
+    expect(knownNow(loaded, 16_000)).toEqual({ why: 'the report cannot be read: the server has not answered yet' });
   });
 
   test('a report that was old when it came is the fault of the node', () => {
-    expect(knownNow({ ...loaded, ageMs: 25_001 }, 1000, 'away')).toEqual({ why: 'the node has not reported lately' });
+    expect(knownNow({ ...loaded, ageMs: 25_000 }, 1000, 'away')).toEqual({ why: 'the node has not reported lately' });
   });
 
   test('a node without a report stays so until there is one', () => {

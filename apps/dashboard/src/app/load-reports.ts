@@ -1,8 +1,6 @@
 import type { Known } from '../view/node-matrix.ts';
+import { isOldReport } from '../view/report-age.ts';
 import { MOST_NAMES, type NodesAnswer } from './api.ts';
-
-/** As docs/status.md: older, it does not count. */
-const OLD_MS = 25_000;
 
 /** What is known of a node, and when it was answered: elapsed ms. */
 export interface LoadedReport {
@@ -57,6 +55,6 @@ export const knownNow = (loaded: LoadedReport | undefined, nowMs: number, error?
   if (loaded === undefined) return error === undefined ? undefined : unreadable(error);
   const { known, ageMs, at } = loaded;
   if (ageMs === undefined) return known;
-  if (ageMs > OLD_MS) return { why: OLD };
-  return ageMs + nowMs - at <= OLD_MS ? known : unreadable(error ?? 'the server has not answered yet');
+  if (isOldReport(ageMs)) return { why: OLD };
+  return isOldReport(ageMs + nowMs - at) ? unreadable(error ?? 'the server has not answered yet') : known;
 };

@@ -14,24 +14,22 @@ import { ProblemList } from '../parts/problem-list.tsx';
 import { ago, count, UNKNOWN } from '../view/format.ts';
 import { sourceText } from '../view/nodes.ts';
 import { problemsOf } from '../view/problems.ts';
+import { isOldReport } from '../view/report-age.ts';
 import type { NodeView } from '../view/types.ts';
-
-/** As docs/status.md: older, it does not count. */
-const OLD_MS = 30_000;
 
 /** How old what stands below is. */
 const ReportAge = ({ state: { answer, error, isLoading } }: { readonly state: NodeState }) => {
   const [at, age] = [answer?.at ?? 0, answer?.ageMs ?? 0];
   const text = useElapsed((now) => ago(age + Math.max(0, now - at)));
-  const isOld = useElapsed((now) => age + now - at > OLD_MS);
+  const isOld = useElapsed((now) => isOldReport(age + now - at));
   if (isLoading) return <p role="status">Loading the report.</p>;
   return (
     <>
       {error !== undefined && <p className="banner">The report cannot be read: {error}. Trying again every 10 s.</p>}
       {answer && isOld && (
         <p className="banner">
-          <strong>Stale.</strong> The node has not reported since: what follows is its last report, and may be wrong by
-          now.
+          <strong>Stale.</strong> {error === undefined ? 'The node has not reported since: what' : 'What'} follows is
+          the last report that could be read, and may be wrong by now.
         </p>
       )}
       {answer ? (

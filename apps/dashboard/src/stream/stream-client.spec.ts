@@ -212,6 +212,21 @@ describe('the client of the stream', () => {
     expect(sockets.at(-1)!.position).toBeUndefined();
   });
 
+  it('calls the view stale after such a message until all of it has come, whatever else opens or says something', async () => {
+    const bed = live();
+    const { clock, client, last } = bed;
+    last().tell('message', { data: '{"type":"upd' });
+    const { confirmedAt } = client.state;
+    await clock.pass(500);
+    last().tell('open');
+    expect(client.state).toMatchObject({ phase: 'live', confirmedAt });
+    expect(bed.isStale).toBe(true);
+    last().tell('message', { data: JSON.stringify({ type: 'notices', notices: [] }) });
+    expect(bed.isStale).toBe(true);
+    last().tell('message', { data: JSON.stringify({ type: 'view', position: 'a-9', view: {} }) });
+    expect(bed.isStale).toBe(false);
+  });
+
   it('does not wait for ever for a connection', async () => {
     const { clock, client, sockets } = start();
     await clock.pass(10_000);

@@ -112,7 +112,7 @@ export class StreamClient {
     const isOurs = (): boolean => this.#socket === socket;
     socket.addEventListener('open', () => {
       // With a position: what was missed follows, or nothing was.
-      const change = this.#state.view === undefined ? {} : { confirmedAt: this.#options.clock.now() };
+      const change = this.#state.position === undefined ? {} : { confirmedAt: this.#options.clock.now() };
       // This server says so again, if it is hindered.
       if (isOurs()) this.#enter('live', { ...change, notices: [] });
     });

@@ -10,6 +10,7 @@ type Phase = 'connecting' | 'live' | 'waiting' | 'ended';
 export interface StreamState {
   readonly phase: Phase;
   readonly view?: ClusterView;
+  /** Absent beside a view: a message could not be read, and all of the view is to come anew. */
   readonly position?: string;
   /** When the last message came. */
   readonly updatedAt?: number;
@@ -26,5 +27,5 @@ export interface StreamState {
 const STALE_AFTER_MS = 15_000;
 
 /** What is shown may not be what is. */
-export const isStale = ({ phase, confirmedAt }: StreamState, now: number): boolean =>
-  confirmedAt !== undefined && (phase !== 'live' || now - confirmedAt > STALE_AFTER_MS);
+export const isStale = ({ phase, position, confirmedAt }: StreamState, now: number): boolean =>
+  confirmedAt !== undefined && (phase !== 'live' || position === undefined || now - confirmedAt > STALE_AFTER_MS);
