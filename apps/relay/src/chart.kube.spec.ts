@@ -11,7 +11,13 @@ const render = (values: object = {}) =>
 
 interface Deployment {
   readonly spec: {
-    readonly template: { readonly spec: { readonly containers: readonly { readonly args: string[] }[] } };
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly { readonly args: string[] }[];
+        readonly terminationGracePeriodSeconds: number;
+        readonly securityContext: { readonly sysctls?: readonly object[] };
+      };
+    };
   };
 }
 
@@ -26,7 +32,7 @@ test('an API server takes all of the relay’s objects, with every part turned o
     autoscaling: { enabled: true },
     tls: { secretName: 'relay-tls' },
     proxyProtocol: ['10.0.0.0/8', '2001:db8::/32'],
-    service: { type: 'NodePort', nodePort: 30_478, annotations: { a: 'b' } },
+    service: { type: 'NodePort', port: 443, nodePort: 30_478, annotations: { a: 'b' } },
   });
   const applied = api.apply(yamlOf(objects), '--namespace', NAMESPACE, '--validate=strict');
   expect(applied.trim().split('\n')).toHaveLength(objects.length);
@@ -61,6 +67,27 @@ test('the flags of the pod are flags of the program', () => {
     drainTime: 10_000,
     healthPort: 9994,
   });
+});
+
+const podOf = (values: object) =>
+  (render(values).find(({ kind }) => kind === 'Deployment') as unknown as Deployment).spec.template.spec;
+
+test.each([
+  ['10s', 60],
+  ['999ms', 60],
+  ['50001ms', 61],
+  ['99s', 109],
+  ['5m', 310],
+])('with a drain of %s a pod has %d s to end', (drainTime, seconds) => {
+  expect(podOf({ drainTime }).terminationGracePeriodSeconds).toBe(seconds);
+});
+
+test('at a port below 1024 the pod’s network lets it listen, and nobody else’s', () => {
+  expect(podOf({}).securityContext.sysctls).toBeUndefined();
+  const { securityContext } = podOf({ service: { port: 443 } });
+  expect(securityContext.sysctls).toEqual([{ name: 'net.ipv4.ip_unprivileged_port_start', value: '443' }]);
+  expect(podOf({ hostNetwork: true, service: { port: 1024 } }).securityContext.sysctls).toBeUndefined();
+  expect(() => render({ hostNetwork: true, service: { port: 443 } })).toThrow(/relay.hostNetwork: true: .*\(443\)/);
 });
 
 test('a value that is misspelt is refused', () => {
