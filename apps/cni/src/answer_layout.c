@@ -42,12 +42,13 @@ static int take_name(struct cursor *cursor, char name[NAME_SIZE])
 
 	if (!bytes)
 		return -1;
-	while (length < NAME_SIZE && bytes[length] > ' ' && bytes[length] < 0x7f)
+	/* As dev_valid_name() of the kernel: a name is a file name of /proc/sys, too. */
+	while (length < NAME_SIZE && bytes[length] > ' ' && bytes[length] < 0x7f && bytes[length] != '/')
 		length++;
 	if (!length || length == NAME_SIZE || !is_zero(bytes + length, NAME_SIZE - length))
 		return -1;
 	memcpy(name, bytes, NAME_SIZE);
-	return 0;
+	return strcmp(name, ".") && strcmp(name, "..") ? 0 : -1;
 }
 
 static int take_address(struct cursor *cursor, struct pod_address *address)

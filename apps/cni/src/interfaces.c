@@ -139,12 +139,41 @@ static int describe(const struct pod_interface *interface, char *problem)
 	return -1;
 }
 
+/*
+ * Some runtimes, and the kernel's parameter ipv6.disable_ipv6, begin namespaces without IPv6. Where that cannot be changed the kernel refuses the
+ * address, if it has to.
+ */
+static void allow_ipv6(const char *name)
+{
+	char path[64 + NAME_SIZE];
+	ssize_t written;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv6/conf/%s/disable_ipv6", name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	written = write(fd, "0", 1);
+	(void)written;
+	close(fd);
+}
+
+static int has_ipv6(const struct pod_interface *interface)
+{
+	for (size_t i = 0; i < interface->address_count; i++)
+		if (interface->addresses[i].family == 6)
+			return 1;
+	return 0;
+}
+
 static int settle_interface(int fd, const struct pod_interface *interface, char *problem)
 {
 	unsigned int index = if_nametoindex(interface->name);
 
 	if (!index)
 		return describe(interface, problem);
+	if (has_ipv6(interface))
+		allow_ipv6(interface->name);
 	for (size_t i = 0; i < interface->address_count; i++)
 		if (add_address(fd, index, &interface->addresses[i]))
 			return describe_address(interface, &interface->addresses[i], problem);

@@ -229,6 +229,15 @@ describe('interfaces of an answer', () => {
     expect(linkOf('net1').addr_info[0]).not.toHaveProperty('broadcast');
   });
 
+  test('have their IPv6 addresses where the namespace began without IPv6; what needs none of it stays as it is', async () => {
+    inPod('ip', 'link', 'add', 'net2', 'type', 'veth', 'peer', 'name', 'port2');
+    for (const name of ['net1', 'net2']) inPod('sysctl', '-qw', `net.ipv6.conf.${name}.disable_ipv6=1`);
+    expect((await runWith(settling(NET1, bytesOf('net2', 1, V4)))).code).toBe(0);
+    expect(stateOf('net1')).toEqual(SETTLED);
+    const off = ['net1', 'net2'].map((name) => inPod('sysctl', '-n', `net.ipv6.conf.${name}.disable_ipv6`).trim());
+    expect(off).toEqual(['0', '1']);
+  });
+
   test('may be several, some without an address', async () => {
     inPod('ip', 'link', 'add', 'a23456789012345', 'type', 'veth', 'peer', 'name', 'port2');
     expect((await runWith(settling(NET1, bytesOf('a23456789012345', 0)))).code).toBe(0);
@@ -272,6 +281,8 @@ describe('interfaces of an answer', () => {
     ['a name without end', settling(NET1, bytesOf('net1'.padEnd(16, 'x'), 0))],
     ['no name', settling(NET1, bytesOf('', 0))],
     ['a name with a byte behind its end', settling(NET1, bytesOf('net1\0x', 0))],
+    ['a name with a slash', settling(NET1, bytesOf('../all', 0))],
+    ['the name of a folder', settling(NET1, bytesOf('..', 0))],
     ['a name that is no text', settling(NET1, bytesOf('net\x01', 0))],
     ['an exit code that is not 0', Buffer.concat([start.subarray(0, -1), Buffer.of(1)])],
     ['interfaces twice', Buffer.concat([start.subarray(0, -1), settling(NET1)])],

@@ -48,6 +48,10 @@ export const agentOptions = {
   ),
   cniConfDir: option(text(CNI_CONF_FOLDER), 'Directory of CNI configurations.'),
   cniBinDir: option(text('/opt/cni/bin'), 'Directory of CNI plugins, into which ours is copied.'),
+  cniReservationsDir: option(
+    text('/var/lib/cni/networks/unbounded'),
+    'Directory in which the CNI plugin host-local keeps the addresses of our pods.',
+  ),
   cniPlugin: option(text(beside('apps/cni/build/unbounded-cni')), 'CNI plugin of this project.'),
   cniSocket: option(text(CNI_SOCKET), 'Socket on which the CNI plugin connects to the agent.'),
   hostFirewall: option(

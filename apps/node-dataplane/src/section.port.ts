@@ -111,7 +111,10 @@ export interface SectionContext {
   /** Undefined: objects come from a directory. */
   readonly cluster: Cluster | undefined;
   /** The pods of the node. */
-  readonly attachment: Pick<Attachment, 'pods' | 'bridgePods' | 'guard' | 'gate' | 'detachGone'>;
+  readonly attachment: Pick<
+    Attachment,
+    'pods' | 'bridgePods' | 'guard' | 'gate' | 'detachGone' | 'releaseOfFormerBoot'
+  >;
   /** Asks for a pass soon. */
   readonly trigger: () => void;
   /** What its status shows is another, and no pass is needed for it. */

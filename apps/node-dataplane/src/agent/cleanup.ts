@@ -32,6 +32,7 @@ const removeFolder = (folder: string, others?: string): void => {
 /** Where the agent that is taken away had its files (its own options). */
 export interface CleanupFolders extends ConnectivityFolders {
   readonly cniBinDir: string;
+  readonly cniReservationsDir: string;
 }
 
 /**
@@ -62,6 +63,7 @@ export const cleanUp = async (
     step('the CNI plugin', () => removeCniPlugin(folders.cniBinDir)),
     ...sections.toReversed().map(({ name, cleanUp: end }) => step(`section ${name}`, () => end?.({ net, nft, say }))),
     step('what sections left', () => removeUnlisted({ net, nft }, [], say)),
+    step('addresses reserved for pods', () => removeFolder(folders.cniReservationsDir)),
     step(`nftables table ${NFT_GUARD_TABLE}`, async () => {
       if (await nft.deleteTable('bridge', NFT_GUARD_TABLE)) say(`removing nftables table bridge ${NFT_GUARD_TABLE}`);
     }),

@@ -49,6 +49,13 @@ describe.each(DATA_PATHS)('an agent with a second section (%s)', (dataplane) => 
     });
   });
 
+  test('releases addresses of pods of the boot before, and none once there are pods of this one', () => {
+    expect(report.reserved).toEqual({
+      afterBoot: ['last_reserved_ip.0'],
+      withPods: ['100.65.30.9', 'last_reserved_ip.0'],
+    });
+  });
+
   test('takes the kept plan of the section up again without objects', () => {
     expect(report.restarted).toEqual(MADE);
   });

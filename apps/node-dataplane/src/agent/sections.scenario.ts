@@ -3,9 +3,9 @@
  * left when the section is no more. In namespaces of its own (sections.kernel.spec.ts), with the data path as argument; prints
  * what it saw as JSON.
  */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { ROUTE_PROTOCOL, ROUTE_PROTOCOLS, STATE_FOLDER } from '@unbounded/config/ownership';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { CNI_CONF_NAME, CNI_SOCKET, ROUTE_PROTOCOL, ROUTE_PROTOCOLS, STATE_FOLDER } from '@unbounded/config/ownership';
 import type { HostServices } from '@unbounded/host';
 import type { AgentConfig } from '../agent.config.ts';
 import type { AgentReport } from '../world/reporter.port.ts';
@@ -43,6 +43,8 @@ export interface Report {
   readonly refused: { readonly reasons: readonly string[]; readonly chains: readonly string[] };
   /** While its hook hangs: the answers to its own pod and to another one's, in the order in which they came. */
   readonly hanging: readonly { readonly pod: string; readonly exitCode: number; readonly output: string }[];
+  /** Files of host-local: after the first plan of a boot, and after that of a new process without the CNI list, while pods are there. */
+  readonly reserved: { readonly afterBoot: readonly string[]; readonly withPods: readonly string[] };
   /** A new process without objects, after the section's route was deleted. */
   readonly restarted: Made;
   /** A new process without the section. */
@@ -94,6 +96,15 @@ const state = (): string =>
     ...keptFiles().map((name) => readFileSync(join(STATE_FOLDER, name), 'utf8')),
   ].join('\n');
 
+/** As a power cut and pods leave it. */
+const RESERVATIONS = '/var/lib/cni/networks/unbounded';
+const reserve = (address: string, content: string): void => {
+  mkdirSync(RESERVATIONS, { recursive: true });
+  writeFileSync(join(RESERVATIONS, address), content);
+};
+const reserved = (): string[] => readdirSync(RESERVATIONS).sort();
+const list = join(dirname(CNI_SOCKET), CNI_CONF_NAME);
+
 const withExample = (trouble: Trouble) => (config: AgentConfig, services: HostServices) => [
   ...sectionsOf(config, services),
   example(trouble),
@@ -138,6 +149,9 @@ const hang = async (trouble: Trouble): Promise<Report['hanging']> => {
 
 const main = async (): Promise<Report> => {
   makeNode();
+  reserve('100.65.30.4', '');
+  reserve('fd65:30::4', 'gone\r\neth0');
+  reserve('last_reserved_ip.0', '100.65.30.4');
   writeObjects({ 'example.net/closed-prefix': CLOSED });
   const trouble: Trouble = {};
   const flags = ['--manifests-dir', OBJECTS];
@@ -145,6 +159,8 @@ const main = async (): Promise<Report> => {
   const { part } = await startAgent(dataplane, options);
   await until('the section has applied its plan', () => conditionOf() === CLOSED);
   const first = made();
+  await until('the CNI list', () => existsSync(list));
+  const afterBoot = reserved();
   const before = state();
   const counted = reports;
   await until('two further reports of each section', () => reports >= counted + 6);
@@ -152,7 +168,9 @@ const main = async (): Promise<Report> => {
   const failing = await fail(trouble);
   const refused = await refuse(trouble);
   const hanging = await hang(trouble);
+  reserve('100.65.30.9', 'c2\r\neth0');
   await part.stop();
+  rmSync(list);
 
   run('ip', 'route', 'del', 'unreachable', CLOSED);
   last = undefined;
@@ -160,6 +178,8 @@ const main = async (): Promise<Report> => {
   const again = await startAgent(dataplane, { ...options, flags: away, sections: withExample({}) });
   await until('the kept plan is applied', () => conditionOf() === CLOSED);
   const restarted = made();
+  await until('the CNI list', () => existsSync(list));
+  const withPods = reserved();
   await again.part.stop();
 
   writeObjects();
@@ -169,7 +189,8 @@ const main = async (): Promise<Report> => {
   const removed = made();
   const connectivityRoutes = routesOf(String(ROUTE_PROTOCOL), TABLE);
   await without.part.stop();
-  return { made: first, atRest, failing, refused, hanging, restarted, removed, connectivityRoutes };
+  const ofPods = { hanging, reserved: { afterBoot, withPods } };
+  return { made: first, atRest, failing, refused, ...ofPods, restarted, removed, connectivityRoutes };
 };
 
 try {

@@ -7,6 +7,9 @@ import { checksumPinFolder, createChecksumGuard } from './checksum-guard/checksu
 import { createGonePods, mayLive } from './gone-pods.ts';
 import { installCniPlugin } from './install.ts';
 import { openPlanGate, type PlanGate } from './plan-gate.ts';
+import { CNI_CONF_NAME } from '@unbounded/config/ownership';
+import { POD_BRIDGE } from './pod-bridge.ts';
+import { releaseOfFormerBoot } from './reservations.ts';
 import { createPodRegistry, type PodAttachment, type PodRegistry } from './pods.ts';
 import { type CniServer, startCniServer } from './server.ts';
 import { createSourceGuard, type SourceGuard } from './source-guard/source-guard.ts';
@@ -26,6 +29,8 @@ export interface Attachment {
   readonly hooks: Pick<HookedPods, 'handle' | 'problemOf'>;
   /** Detaches pods whose DEL was missed. Never rejects. */
   detachGone(): Promise<void>;
+  /** Before the CNI list is written: addresses of pods of the boot before are free. Never rejects. */
+  releaseOfFormerBoot(): Promise<void>;
   /** From then on pods are attached. */
   listen(): Promise<void>;
   /** No pod is attached any more; requests that have come get their answers, unless they take too long. */
@@ -43,9 +48,10 @@ export interface AttachmentParts {
 }
 
 export const openAttachment = async (
-  { stateDir, cniPlugin, cniBinDir, cniSocket, podsBpfObject: objectPath, bpffsDir }: AgentConfig,
+  config: AgentConfig,
   { net, faults, logger, metrics, hooks, annotationsOf }: AttachmentParts,
 ): Promise<Attachment> => {
+  const { stateDir, cniPlugin, cniBinDir, cniSocket, podsBpfObject: objectPath, bpffsDir } = config;
   const pods = createPodRegistry(join(stateDir, 'pods.json'), faults);
   installCniPlugin(cniPlugin, cniBinDir, faults);
   const linkNames = async (): Promise<ReadonlySet<string>> => new Set((await net.links.list()).map(({ name }) => name));
@@ -70,9 +76,19 @@ export const openAttachment = async (
     detach: (containerId, interfaceName) => hooked.detach(containerId, interfaceName),
     logger,
   });
+  const isUnused = async (): Promise<boolean> => {
+    if (pods.list().length > 0) return false;
+    const bridge = (await net.links.list()).find(({ name }) => name === POD_BRIDGE);
+    return !bridge || (await net.links.list({ master: bridge.index })).length === 0;
+  };
   let server: CniServer | undefined;
   return {
     detachGone,
+    releaseOfFormerBoot: () =>
+      releaseOfFormerBoot({
+        ...{ folder: config.cniReservationsDir, list: join(dirname(cniSocket), CNI_CONF_NAME) },
+        ...{ isUnused, logger },
+      }),
     pods,
     bridgePods: onBridge,
     guard,

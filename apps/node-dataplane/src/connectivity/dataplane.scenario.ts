@@ -270,6 +270,7 @@ const folders = {
   cniConfDir: CNI_CONF_FOLDER,
   cniSocket: CNI_SOCKET,
   cniBinDir: '/opt/cni/bin',
+  cniReservationsDir: '/var/lib/cni/networks/unbounded',
   unitsDir: KEEPER_UNITS,
   bpffsDir: PIN_FOLDER,
   stateDir: STATE_FOLDER,

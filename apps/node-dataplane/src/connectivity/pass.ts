@@ -37,7 +37,7 @@ export interface ConnectivityParts {
   readonly peers: Pick<SharedPeers, 'set' | 'heard'>;
   readonly rotation: KeyRotation;
   readonly relay: RelayProxies;
-  readonly attachment: Pick<Attachment, 'gate'>;
+  readonly attachment: Pick<Attachment, 'gate' | 'releaseOfFormerBoot'>;
   readonly cniFolders: CniConfigFolders;
   readonly faults: StateFaults;
   /** Ports of health and metrics that cannot be had. */
@@ -202,6 +202,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       const again = outcome.again || (!isReady && outcome.isUndecided);
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
+      if (takesPods && plan.manageCni) await attachment.releaseOfFormerBoot();
       const cni = takesPods || !plan.manageCni ? ensureCniConfig(parts.cniFolders, plan, faults) : [];
       const forwarding = parts.forwarding.look(rendered, dataplane.health.states());
       const others = [...forwarding.problems, ...relayed, ...cni, ...advanced.problems, ...fromNode()];

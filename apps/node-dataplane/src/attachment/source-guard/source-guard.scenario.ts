@@ -200,10 +200,10 @@ const findStrangers = async (): Promise<string[][]> => {
 
 const clean = async (): Promise<string> => {
   await server.close();
-  const [cniConfDir, cniBinDir, unitsDir, stateDir] = [folder, folder, folder, folder];
+  const [cniConfDir, cniBinDir, cniReservationsDir, unitsDir, stateDir] = [folder, folder, folder, folder, folder];
   const bpffsDir = join(folder, 'unbounded/v1');
   const cniSocket = join(folder, 'cni.sock');
-  await cleanUp({ cniConfDir, cniSocket, cniBinDir, unitsDir, stateDir, bpffsDir }, () => {});
+  await cleanUp({ cniConfDir, cniSocket, cniBinDir, cniReservationsDir, unitsDir, stateDir, bpffsDir }, () => {});
   return run('nft', 'list', 'tables');
 };
 

@@ -85,6 +85,7 @@ const folders = {
   cniConfDir: '/etc/cni/net.d',
   cniSocket: '/run/unbounded/cni.sock',
   cniBinDir: '/opt/cni/bin',
+  cniReservationsDir: '/var/lib/cni/networks/unbounded',
   unitsDir: '/run/unbounded/keeper/units',
   bpffsDir: PIN_FOLDER,
   stateDir: STATE_FOLDER,

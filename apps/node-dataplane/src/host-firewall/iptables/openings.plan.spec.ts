@@ -55,6 +55,7 @@ test.each([
   ['a port', 'INPUT -p tcp -m tcp --dport 22 -j DROP'],
   ['a set', 'INPUT -m set --match-set f2b-sshd src -j DROP'],
   ['devices', 'FORWARD -i docker0 -o eth0 -j DROP'],
+  ['not being of a device', 'FORWARD ! -i docker0 -j DROP'],
   ['belonging to no connection', 'FORWARD -m conntrack --ctstate INVALID -j DROP'],
   ['what a chain says that only some reach', 'FORWARD -o weave -j DOCKER-USER'],
   ['what a program behind a queue says', 'FORWARD -j NFQUEUE --queue-num 1'],
@@ -79,9 +80,25 @@ test.each([
   expect(planClosings(of)).toMatchObject({ blocked: refusals, removals: [], insertions: [] });
 });
 
-test('of what comes to the node, the device by which it comes is no reason', () => {
-  const of = table(':INPUT ACCEPT [0:0]', '-A INPUT -i lo -j ACCEPT', '-A INPUT -i eth0 -j DROP');
-  expect(planOpenings(of).insertions).toEqual([{ chain: 'INPUT', position: 2 }]);
+test.each(['-i eth0 -j DROP', '! -i lo -j DROP', '! -i lo -m conntrack ! --ctstate RELATED,ESTABLISHED -j REJECT'])(
+  'of what comes to the node, the device by which it comes, or does not come, is no reason: %s',
+  (rule) => {
+    const of = table(':INPUT ACCEPT [0:0]', '-A INPUT -i lo -j ACCEPT', `-A INPUT ${rule}`);
+    expect(planOpenings(of).insertions).toEqual([{ chain: 'INPUT', position: 2 }]);
+  },
+);
+
+test.each([
+  ['-m conntrack ! --ctstate RELATED,ESTABLISHED', true],
+  ['-m state ! --state ESTABLISHED', true],
+  ['-m conntrack --ctstate INVALID,NEW', true],
+  ['-m conntrack ! --ctstate NEW', false],
+  ['-m conntrack ! --ctstate NEW,INVALID', false],
+  ['-m state --state INVALID', false],
+  ['-m conntrack --ctstatus ASSURED', false],
+  ['-m conntrack ! --ctstatus EXPECTED', false],
+])('a state in which new connections are too is no reason, and another one is: %s', (match, isBroad) => {
+  expect(inserted(forward('ACCEPT', `FORWARD ${match} -j DROP`))).toEqual(isBroad ? [1] : []);
 });
 
 test('chains that lead into each other have an end', () => {

@@ -38,14 +38,22 @@ const isPolicy = (rule: FilterRule): boolean => POLICY_CHAIN.test(targetOf(rule)
 /** States of new connections; who refuses INVALID alone refuses what belongs to none. */
 const isOfNew = (states: string): boolean => states.split(',').includes('NEW');
 
+/** Matches by state, and their options. */
+const STATES: Readonly<Record<string, string>> = { conntrack: '--ctstate', state: '--state' };
+
 /** How many words of a match say nothing about a packet but that it is one of many; undefined: they choose it for what it is. */
 const broadWords = (words: readonly string[], chain: OpenedChain): number | undefined => {
-  const [first, second, third = '', fourth = ''] = words;
+  const [first, second = ''] = words;
   if (first === '-m' && second === 'comment') return 4;
-  if (first === '-m' && second === 'conntrack' && third === '--ctstate' && isOfNew(fourth)) return 4;
-  if (first === '-m' && second === 'state' && third === '--state' && isOfNew(fourth)) return 4;
+  if (first === '-m' && Object.hasOwn(STATES, second)) {
+    const isOther = words[2] === '!';
+    const [option, states = ''] = words.slice(isOther ? 3 : 2);
+    return option === STATES[second] && isOfNew(states) !== isOther ? 4 + Number(isOther) : undefined;
+  }
   // By which device it came to the node. What is forwarded between two devices is chosen by them.
-  return chain === 'INPUT' && first === '-i' ? 2 : undefined;
+  if (chain !== 'INPUT') return undefined;
+  if (first === '-i') return 2;
+  return first === '!' && second === '-i' ? 3 : undefined;
 };
 
 /** Whether the rule takes packets whatever they are. */
