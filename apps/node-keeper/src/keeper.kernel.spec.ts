@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,7 +28,7 @@ let folder: string;
 let keepers: Keeper[];
 
 const run = (...argv: string[]): string => execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8' });
-const makeKeeper = (): Keeper => {
+const makeKeeper = (logger = createLogger({ name: 'test', level: 'error' })): Keeper => {
   const keeper = createKeeper({
     unitsDir: join(folder, 'units'),
     pidsDir: join(folder, 'pids'),
@@ -36,7 +36,7 @@ const makeKeeper = (): Keeper => {
     processesFile: join(folder, 'processes.json'),
     program: join(folder, 'wireguard-go'),
     relay: { unitFile: join(folder, 'relay.json'), stateFile: join(folder, 'relay-state.json') },
-    logger: createLogger({ name: 'test', level: 'error' }),
+    logger,
   });
   keepers.push(keeper);
   return keeper;
@@ -216,7 +216,7 @@ describe('the keeper', () => {
     rmSync(unitFile());
     await keeper.tend(performance.now());
     const successor = makeKeeper();
-    const askedMs = performance.now();
+    const askedMs = Math.ceil(performance.now()); // whole: 5000 more are exactly that
     await successor.tend(askedMs);
     writeUnit(unit);
     await successor.tend(askedMs + 5000);
@@ -227,10 +227,19 @@ describe('the keeper', () => {
     expect(pidOf()).not.toBe(pid);
   });
 
-  test('whose program cannot be run goes on', async () => {
-    rmSync(join(folder, 'wireguard-go'));
-    const keeper = makeKeeper();
-    await keeper.tend(performance.now());
+  test('whose program cannot be run goes on: it tries ever more rarely, says so once, and runs it when that is possible', async () => {
+    const program = join(folder, 'wireguard-go');
+    renameSync(program, `${program}.away`);
+    const said: string[] = [];
+    const keeper = makeKeeper(createLogger({ name: 'test', destination: { write: (line) => void said.push(line) } }));
+    const beganMs = performance.now();
+    for (let look = 0; look < 20; look++) await keeper.tend(beganMs + look * 100);
     expect(keeper.running()).toEqual([]);
+    expect(said).toEqual([expect.stringContaining('cannot be run')]);
+    renameSync(`${program}.away`, program);
+    await keeper.tend(beganMs + 2000); // it rests
+    expect(keeper.running()).toEqual([]);
+    await keeper.tend(beganMs + 8000);
+    expect(keeper.running()).toEqual([device]);
   });
 });

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { type TunnelUnit, tunnelUnits } from '@unbounded/keeper-protocol';
 import type { Logger } from '@unbounded/telemetry';
 import { diffDevice, openUserspaceDevice } from '@unbounded/wireguard';
+import { createTryTo } from './failures.ts';
 import { createKnownUnits, createRejectionReport } from './known-units.ts';
 import type { Command } from './process.ts';
 import { RELAY_PROCESS, relayCommand, type RelayFiles } from './relay/command.ts';
@@ -69,13 +70,7 @@ export const createKeeper = (options: KeeperOptions): Keeper => {
     if (kept && !kept.isSetUp) kept.isSetUp = await configure(unit);
   };
 
-  const tryTo = async (name: string, tend: () => Promise<unknown>): Promise<void> => {
-    try {
-      await tend();
-    } catch (error) {
-      logger.error({ process: name, error: (error as Error).message }, 'cannot tend the unit');
-    }
-  };
+  const tryTo = createTryTo(logger, 'process');
 
   return {
     async tend(nowMs) {
@@ -83,11 +78,11 @@ export const createKeeper = (options: KeeperOptions): Keeper => {
       report([...refused, ...checkRelayUnit()]);
       // A directory that is gone asks for nothing else than before.
       if (existsSync(dirname(relay.unitFile))) hasRelay = existsSync(relay.unitFile);
-      for (const unit of wanted.values()) await tryTo(unit.device, () => tendUnit(unit, nowMs));
-      if (hasRelay) await tryTo(RELAY_PROCESS, () => supervisor.tend(RELAY_PROCESS, relayCommand(relay), nowMs));
+      for (const unit of wanted.values()) await tryTo(unit.device, nowMs, () => tendUnit(unit, nowMs));
+      if (hasRelay) await tryTo(RELAY_PROCESS, nowMs, () => supervisor.tend(RELAY_PROCESS, relayCommand(relay), nowMs));
       const isKept = (name: string): boolean => (name === RELAY_PROCESS ? hasRelay : keeps(name));
       for (const name of supervisor.names())
-        if (!wanted.has(name) && !isKept(name)) await tryTo(name, async () => supervisor.stop(name, nowMs));
+        if (!wanted.has(name) && !isKept(name)) await tryTo(name, nowMs, async () => supervisor.stop(name, nowMs));
       reportProcesses(new Set([...wanted.keys(), ...(hasRelay ? [RELAY_PROCESS] : []), ...supervisor.names()]));
     },
     running: () => supervisor.running(),

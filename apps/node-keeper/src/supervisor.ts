@@ -49,15 +49,23 @@ const createRests = () => {
       resting.set(name, { untilMs: isHealthy ? nowMs : nowMs + restMs, restMs });
       return restMs;
     },
+    names: () => resting.keys(),
     delete: (name: string) => resting.delete(name),
   };
 };
+
+const unnoted =
+  (process: string, logger: Logger) =>
+  ({ message: error }: Error): void =>
+    logger.error({ process, error }, 'cannot note the process: a restarted keeper will not find it');
 
 export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor => {
   const kept = new Map<string, Kept>();
   const resting = createRests();
   const askedMs = new Map<string, number>();
   const starts = new Map<string, number>();
+  /** The last one of each name that rests: its note stays until another one has it, or the name is not wanted any more. */
+  const dead = new Map<string, KeptProcess>();
 
   const find = (name: string, nowMs: number): Kept | undefined => {
     const found = findProcess(pidsDir, name);
@@ -68,12 +76,11 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
 
   const start = async (name: string, command: Command, nowMs: number): Promise<Kept | undefined> => {
     if (!resting.isOver(name, nowMs)) return undefined;
-    const started = await startProcess(pidsDir, name, command, (error) =>
-      logger.error(
-        { process: name, error: error.message },
-        'cannot note the process: a restarted keeper will not find it',
-      ),
-    );
+    const started = await startProcess(pidsDir, name, command, unnoted(name, logger)).catch((error: unknown) => {
+      // As one that ended at once: a node without room for processes is asked for more of them ever more rarely.
+      resting.died(name, 0, resting.of(name), nowMs);
+      throw error;
+    });
     starts.set(name, (starts.get(name) ?? 0) + 1);
     logger.info({ process: name, pid: started.pid }, 'started');
     return { process: started, startedMs: nowMs, restMs: resting.of(name), isSetUp: false };
@@ -84,10 +91,11 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
     const restMs = resting.died(name, livedMs, entry.restMs, nowMs);
     logger.warn({ process: name, livedMs, restMs }, 'the process ended');
     kept.delete(name);
+    dead.set(name, entry.process);
   };
 
   const stop = (name: string, nowMs: number): boolean => {
-    const process = kept.get(name)?.process;
+    const process = kept.get(name)?.process ?? dead.get(name);
     if (process?.isAlive()) {
       const asked = askedMs.get(name);
       if (asked === undefined) {
@@ -98,7 +106,7 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
       return false;
     }
     process?.forget();
-    for (const forgotten of [kept, resting, askedMs, starts]) forgotten.delete(name);
+    for (const forgotten of [kept, dead, resting, askedMs, starts]) forgotten.delete(name);
     return true;
   };
 
@@ -109,7 +117,9 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
       if (entry && !entry.process.isAlive()) noteDeath(name, entry, nowMs);
       if (kept.has(name)) return kept.get(name);
       const fresh = find(name, nowMs) ?? (await start(name, command, nowMs));
-      if (fresh) kept.set(name, fresh);
+      if (!fresh) return undefined;
+      kept.set(name, fresh);
+      dead.delete(name);
       return fresh;
     },
     adopt(nowMs) {
@@ -119,7 +129,7 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
       }
     },
     stop,
-    names: () => [...kept.keys()],
+    names: () => [...new Set([...kept.keys(), ...dead.keys(), ...resting.names()])],
     running: () => [...kept].filter(([, { process }]) => process.isAlive()).map(([name]) => name),
     startsOf: (name) => starts.get(name) ?? 0,
   };

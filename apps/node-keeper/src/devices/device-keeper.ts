@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type DeviceUnit, deviceUnits, problemText } from '@unbounded/keeper-protocol';
 import type { Logger } from '@unbounded/telemetry';
+import { createTryTo } from '../failures.ts';
 import type { Keeper } from '../keeper.ts';
 import { createKnownUnits, createRejectionReport } from '../known-units.ts';
 import { createSupervisor, type Supervisor } from '../supervisor.ts';
@@ -89,13 +90,7 @@ export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
   const tidy = async (podUID: string, nowMs: number): Promise<void> => {
     if (stopOthers(supervisor, podUID, undefined, nowMs)) await networks.remove(podUID, nowMs);
   };
-  const tryTo = async (podUID: string, work: Promise<void>): Promise<void> => {
-    try {
-      await work;
-    } catch (error) {
-      logger.error({ pod: podUID, error: (error as Error).message }, 'cannot tend the unit');
-    }
-  };
+  const tryTo = createTryTo(logger, 'pod');
 
   return {
     async tend(nowMs) {
@@ -105,8 +100,8 @@ export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
       const known = new Set([...states.pods(), ...supervisor.names().map(podOf)]);
       const gone = [...known].filter((pod) => !units.has(pod) && !keeps(pod));
       await allOf([
-        ...[...units.values()].map((unit) => () => tryTo(unit.podUID, tend(unit, nowMs))),
-        ...gone.map((pod) => () => tryTo(pod, tidy(pod, nowMs))),
+        ...[...units.values()].map((unit) => () => tryTo(unit.podUID, nowMs, () => tend(unit, nowMs))),
+        ...gone.map((pod) => () => tryTo(pod, nowMs, () => tidy(pod, nowMs))),
       ]);
     },
     running: () => supervisor.running(),

@@ -291,6 +291,17 @@ describe('a pod that is a device', () => {
     await tendUntil(keeper, 'nothing is told of it', () => state() === undefined);
     expect([isAlive(pid), pids()]).toEqual([false, []]);
   });
+
+  test('that is gone while its process rests after its end leaves no file', async () => {
+    const [keeper, pid] = await started();
+    process.kill(pid, 'SIGKILL');
+    await until('it has ended', () => !isAlive(pid));
+    await keeper.tend(performance.now());
+    pod.remove();
+    rmSync(unitFile());
+    await tendUntil(keeper, 'nothing is told of it', () => state() === undefined);
+    expect(pids()).toEqual([]);
+  });
 });
 
 describe('a keeper after another', () => {
@@ -333,6 +344,10 @@ describe('a unit starts no process', () => {
     pod.ip(...made);
     expect(await problemOf()).toContain('has an interface ts0 that is none of ours');
     expect(pod.rules()).toEqual([]);
+    // Also when nothing is asked for any more.
+    rmSync(unitFile());
+    await tendUntil(keepers[0]!, 'nothing is told of it', () => state() === undefined);
+    expect(pod.ip('link', 'show', 'ts0')).toContain('ts0');
   });
 
   test('for the namespace of the node', async () => {

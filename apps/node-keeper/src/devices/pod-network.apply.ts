@@ -28,13 +28,16 @@ export interface AppliedNetwork {
   readonly hasIPv6: boolean;
 }
 
+/** As only ours are: a pod may have a TUN or a TAP of its own, by that name too. */
+const isOurs = ({ kind }: Link): boolean =>
+  kind?.kind === 'tun' && kind.mode === 'tun' && kind.persistent && kind.vnetHeader;
+
 /** A persistent TUN: it stays when the process ends that carries its packets. @throws Error when another interface has its name */
 const ensureTun = async (net: RouteSocket): Promise<Link> => {
   const former = await net.links.get(TAILNET_INTERFACE);
   if (!former) createTun({ name: TAILNET_INTERFACE });
   const link = former ?? (await net.links.get(TAILNET_INTERFACE))!;
-  const { kind } = link;
-  if (kind?.kind !== 'tun' || kind.mode !== 'tun' || !kind.persistent || !kind.vnetHeader)
+  if (!isOurs(link))
     throw new Error(`the pod has an interface ${TAILNET_INTERFACE} that is none of ours: rename it, or do not join`);
   return link;
 };
@@ -104,10 +107,11 @@ export const applyNetwork = async ({ net, nft }: PodKernel, wanted: PodNetwork):
 
 /** Leaves the pod as it was. @throws Error naming what the kernel refuses */
 export const removeNetwork = async ({ net, nft }: PodKernel): Promise<void> => {
-  const link = await net.links.get(TAILNET_INTERFACE);
+  const found = await net.links.get(TAILNET_INTERFACE);
+  const link = found && isOurs(found) ? found : undefined;
   const nothing = { addresses: [], rules: [], routes: [] };
   const diff = diffNetwork(nothing, await find(net, link?.index ?? 0), link?.index ?? 0, true);
-  if (link?.kind?.kind === 'tun') await net.links.delete(link.index);
+  if (link) await net.links.delete(link.index);
   const left = await net.routes.list({ protocol: ROUTE_PROTOCOL });
   const routes = diffNetwork(nothing, { addresses: [], rules: [], routes: left }, 0, true);
   await change(net, { ...routes, rules: diff.rules }, 'remove', ['rules', 'otherRoutes', 'deviceRoutes']);
