@@ -47,11 +47,31 @@ describe('the plan of a node', () => {
   });
 });
 
-describe('a node with more endpoints than it can have ports', () => {
-  const created = (one: typeof near, at: number) => ({
-    ...one,
-    metadata: { ...one.metadata, creationTimestamp: new Date(at * 1000).toISOString() },
+const created = <T extends { readonly metadata: object }>(one: T, at: number): T => ({
+  ...one,
+  metadata: { ...one.metadata, creationTimestamp: new Date(at * 1000).toISOString() },
+});
+
+describe('an endpoint that was there before its Network', () => {
+  const network1 = created(lan, 10);
+  const later = planL2(snapshotOf('n1', [network1], [created(near, 10), created(far, 10)]));
+
+  it('does not count, at its own node or at others, and is a problem: nobody has applied the selectors to it', () => {
+    const { ports, fdb, neighbors, problems } = planL2(
+      snapshotOf('n1', [network1], [created(near, 10), created({ ...far, spec: { ...far.spec, isTrusted: true } }, 9)]),
+    );
+    expect(later.problems).toEqual([]);
+    expect(fdb).toEqual(later.fdb.filter(({ mac }) => mac !== far.spec.mac));
+    expect([ports, neighbors.length]).toEqual([later.ports, near.spec.addresses.length]);
+    expect(problems).toMatchObject([
+      { reason: 'OlderThanNetwork', name: `${far.metadata.namespace}/${far.metadata.name}` },
+    ]);
+    const own = planL2(snapshotOf('n1', [network1], [created(near, 9), created(far, 10)]));
+    expect([own.ports, own.networks]).toEqual([[], []]);
   });
+});
+
+describe('a node with more endpoints than it can have ports', () => {
   // The youngest first: a list is in the order of names.
   const many = Array.from({ length: MOST_ENDPOINTS_OF_NODE + 2 }, (_, at) => created(endpoint(at + 10, 'n3'), -at));
   const { fdb, problems } = planL2(snapshotOf('n1', [lan], [...many, near, far]));

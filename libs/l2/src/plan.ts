@@ -54,7 +54,7 @@ const planPorts = ({ number, endpoints, segments }: Hosted, { node, ports }: L2S
   });
 
 export const planL2 = (given: L2Snapshot): L2Plan => {
-  const { counted: endpoints, passedOver, problems } = countEndpoints(given.endpoints);
+  const { counted: endpoints, passedOver, problems } = countEndpoints(given.endpoints, given.networks);
   const snapshot = { ...given, endpoints };
   const hosted = hostedNetworks(snapshot);
   const isCounted = ({ status }: FDBEntry | Neighbor): boolean => !status || !passedOver.has(status.endpoint);

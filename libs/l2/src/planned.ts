@@ -51,6 +51,7 @@ export interface PlannedNeighbor {
 const OF_ENTRIES = [
   ...['NoSuchEndpoint', 'NotOfEndpoint', 'OutsidePrefixes', 'NoSuchSegment', 'NoPort'],
   'TooManyEndpoints',
+  'OlderThanNetwork',
 ] as const;
 
 /** What is replicated in one Network does not reach all of it. */

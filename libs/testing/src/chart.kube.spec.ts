@@ -1,9 +1,11 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { annotations, GATEWAY_TAINT, labels } from '@unbounded/crds';
+import type { Node } from '@unbounded/kube';
 import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -61,6 +63,51 @@ test('an upgrade brings new kinds along; an uninstall takes everything but the k
   expect(left).not.toContain('unbounded');
   expect(api.kubectl('get', 'all,serviceaccount,role,secret,resourcequota', ...where, '-o', 'name')).toBe('');
   expect(api.kubectl('get', 'role,rolebinding', '--namespace', 'default', '-o', 'name')).toBe('');
+});
+
+test('what the guide has for Nodes after an uninstall takes all of ours from them, and nothing else', () => {
+  const guide = readFileSync(join(chartFolder, '../../docs/operations.md'), 'utf8');
+  const script = /```sh\n(for node in [^`]*)```/.exec(guide)![1]!;
+  const condition = (type: string, reason: string) => ({ type, reason, status: 'False', message: '' });
+  const others = { labels: { 'example.com/a': 'b' }, annotations: { 'example.com/net.unbounded-cloud.io': 'c' } };
+  const create = (name: string, ours: readonly string[], conditions: readonly object[], taints: readonly object[]) => {
+    const keys = Object.fromEntries(ours.map((key) => [key, 'x']));
+    const metadata = {
+      ...{ name, labels: { ...others.labels, ...(ours.length > 0 && { [labels.site]: 's1' }) } },
+      annotations: { ...others.annotations, ...keys },
+    };
+    api.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata, spec: { taints } }), '--server-side');
+    api.kubectl('patch', 'node', name, '--subresource=status', '-p', JSON.stringify({ status: { conditions } }));
+  };
+  const kept = { key: 'example.com/taint', value: 'a', effect: 'NoSchedule' };
+  const theirs = [condition('Ready', 'KubeletReady'), condition('NetworkUnavailable', 'OtherIsUp')];
+  const ours = ['UnboundedDegraded', 'UnboundedL2'].map((type) => condition(type, 'A'));
+  create(
+    'gateway',
+    Object.values(annotations),
+    [...ours, condition('NetworkUnavailable', 'NetworkReady')],
+    [GATEWAY_TAINT, kept],
+  );
+  create('worker', [annotations.wireGuardPublicKey], [...theirs, ours[0]!], []);
+  create('stranger', [], theirs, []);
+  const path = `${dirname(api.kubeconfig)}:${process.env['PATH']}`;
+  const env = { ...helmEnvironment(), PATH: path };
+  for (let turn = 0; turn < 2; turn++) execFileSync('sh', ['-ec', script], { env, stdio: 'pipe' });
+  const stateOf = (name: string) => {
+    const { metadata, spec, status } = JSON.parse(api.kubectl('get', 'node', name, '-o', 'json')) as Node;
+    const { 'kubernetes.io/hostname': _, ...left } = metadata.labels ?? {};
+    const types = (status?.conditions ?? []).map(({ type }) => type).sort();
+    return { labels: left, annotations: metadata.annotations, types, taints: spec?.taints?.map(({ key }) => key) };
+  };
+  const NOT_READY = 'node.kubernetes.io/not-ready';
+  const tainted = (...taints: string[]) => [...taints, NOT_READY].sort();
+  const typesOfOthers = ['NetworkUnavailable', 'Ready'];
+  for (const [name, types, taints] of [
+    ['gateway', [], tainted(kept.key)],
+    ['worker', typesOfOthers, tainted()],
+    ['stranger', typesOfOthers, tainted()],
+  ] as const)
+    expect({ name, ...stateOf(name) }).toEqual({ name, ...others, types, taints });
 });
 
 /** Kinds of its objects are not the API server's own: its own spec has them. */
