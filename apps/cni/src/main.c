@@ -18,10 +18,12 @@
 #define ANSWER_SECONDS 110
 #define DEL_SECONDS 10
 
-/* Codes of the CNI specification 1.0.0. */
+/* Codes of the CNI specification 1.1.0. */
 #define CODE_ENVIRONMENT 4
 #define CODE_IO 5
 #define CODE_TRY_AGAIN 11
+/* Of STATUS. */
+#define CODE_NOT_AVAILABLE 50
 
 static unsigned char received[REQUEST_MAX];
 
@@ -139,8 +141,18 @@ static int exchange(const struct request *request, const char *command)
 		return take_answer(request, command, (size_t)length);
 	if (is_del)
 		return 0; /* the pod goes in any case; the agent forgets it when it is back */
-	return fail(request, CODE_TRY_AGAIN, "the unbounded agent (node-dataplane) does not answer on this node",
+	return fail(request, strcmp(command, "STATUS") ? CODE_TRY_AGAIN : CODE_NOT_AVAILABLE, "the unbounded agent (node-dataplane) does not answer on this node",
 		    fd < 0 || length < 0 ? strerror(errno) : "the agent closed the connection");
+}
+
+static int is_command(const char *command)
+{
+	static const char *const commands[] = {"ADD", "DEL", "CHECK", "GC", "STATUS", "VERSION"};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (!strcmp(command, commands[i]))
+			return 1;
+	return 0;
 }
 
 int main(void)
@@ -155,6 +167,8 @@ int main(void)
 	problem = read_request(&request);
 	if (problem)
 		return fail(&request, CODE_IO, problem, "");
+	if (!is_command(command))
+		return fail(&request, CODE_ENVIRONMENT, "CNI_COMMAND must be ADD, DEL, CHECK, GC, STATUS or VERSION", command);
 	if (!strcmp(command, "VERSION"))
 		return print_version(&request);
 	return exchange(&request, command);

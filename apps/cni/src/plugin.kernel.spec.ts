@@ -117,6 +117,19 @@ describe('without the agent', () => {
     expect(await run('DEL', JSON.stringify({ padding: 'x'.repeat(500_000) }))).toEqual({ code: 0, output: '' });
   });
 
+  test.each(refusals)('%s, STATUS says that no pod could be attached', async (_, prepare) => {
+    await prepare();
+    expect(JSON.parse((await run('STATUS', config)).output)).toMatchObject({ code: 50 });
+  });
+
+  test('an unknown command is an error of the environment, which names it', async () => {
+    const { code, output } = await run('ATTACH', config);
+    expect([code, JSON.parse(output)]).toEqual([
+      1,
+      { cniVersion: '0.4.0', code: 4, msg: expect.stringContaining('CNI_COMMAND'), details: 'ATTACH' },
+    ]);
+  });
+
   test('VERSION is answered', async () => {
     const { code, output } = await run('VERSION', JSON.stringify({ cniVersion: '1.0.0' }));
     expect(code).toBe(0);

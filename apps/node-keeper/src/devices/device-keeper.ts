@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type DeviceUnit, deviceUnits, problemText } from '@unbounded/keeper-protocol';
 import type { Logger } from '@unbounded/telemetry';
 import { createTryTo } from '../failures.ts';
@@ -33,16 +34,23 @@ export const deviceFolders = (
   rejectedFile: join(runFolder, 'rejected.json'),
 });
 
-/** Pods are set up side by side, but a node has other things to do. */
-const AT_ONCE = 4;
+/** Pods that take longer than this are looked at again when they are done: nobody waits for them. */
+const LONGEST_LOOK_MS = 1000;
 
-const allOf = async (jobs: readonly (() => Promise<void>)[]): Promise<void> => {
-  const next = jobs.values();
-  await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
-      for (const job of next) await job();
-    }),
-  );
+/** Starts the jobs of pods side by side, one of each at a time, and waits until they are done, or for the longest look. */
+const createJobs = () => {
+  const busy = new Set<string>();
+  return async (jobs: ReadonlyMap<string, () => Promise<void>>): Promise<void> => {
+    const started = [...jobs].flatMap(([podUID, job]) => {
+      if (busy.has(podUID)) return [];
+      busy.add(podUID);
+      return [job().finally(() => busy.delete(podUID))];
+    });
+    const over = new AbortController();
+    const late = sleep(LONGEST_LOOK_MS, undefined, { signal: over.signal }).catch(() => {});
+    await Promise.race([Promise.all(started), late]);
+    over.abort();
+  };
 };
 
 /** Ends processes of the pod that were started with other arguments; of all, without a name. @returns whether they are gone */
@@ -91,6 +99,7 @@ export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
     if (stopOthers(supervisor, podUID, undefined, nowMs)) await networks.remove(podUID, nowMs);
   };
   const tryTo = createTryTo(logger, 'pod');
+  const runJobs = createJobs();
 
   return {
     async tend(nowMs) {
@@ -99,10 +108,11 @@ export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
       states.writeUnwritten();
       const known = new Set([...states.pods(), ...supervisor.names().map(podOf)]);
       const gone = [...known].filter((pod) => !units.has(pod) && !keeps(pod));
-      await allOf([
-        ...[...units.values()].map((unit) => () => tryTo(unit.podUID, nowMs, () => tend(unit, nowMs))),
-        ...gone.map((pod) => () => tryTo(pod, nowMs, () => tidy(pod, nowMs))),
-      ]);
+      const ofUnits = [...units.values()].map(
+        (unit) => [unit.podUID, () => tryTo(unit.podUID, nowMs, () => tend(unit, nowMs))] as const,
+      );
+      const ofGone = gone.map((pod) => [pod, () => tryTo(pod, nowMs, () => tidy(pod, nowMs))] as const);
+      await runJobs(new Map([...ofUnits, ...ofGone]));
     },
     running: () => supervisor.running(),
   };

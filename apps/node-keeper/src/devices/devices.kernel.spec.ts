@@ -70,9 +70,9 @@ const withAddresses = (addresses: readonly string[] = ADDRESSES): Partial<Device
 const folders = () => deviceFolders(folder);
 const unitFile = (): string => join(folders().unitsDir, `${POD}.json`);
 const write = (unit: object): void => writeFileSync(unitFile(), JSON.stringify(unit));
-const makeKeeper = (): Keeper => {
+const makeKeeper = (over: Partial<typeof programs> = {}): Keeper => {
   const logger = createLogger({ name: 'test', level: 'silent' });
-  const keeper = createDeviceKeeper({ ...programs, ...folders(), logger });
+  const keeper = createDeviceKeeper({ ...programs, ...over, ...folders(), logger });
   keepers.push(keeper);
   return keeper;
 };
@@ -261,6 +261,24 @@ describe('a pod that is a device', () => {
     await tendUntil(keeper, 'it runs, too', () => pids().filter(isAlive).length === 2);
     expect([isAlive(pid), addressesOf(next), addressesOf(pod)]).toEqual([true, ['100.64.0.8/32'], []]);
     expect([pod, next].map((one) => one.leaving('100.64.9.9'))).toEqual([0, 0]);
+  });
+
+  test('has another process at once although the network of another pod takes its time', async () => {
+    const other = makePod('slow');
+    const [hold, podStart] = [join(bin, 'hold'), join(bin, 'slow-start')];
+    const wait = `case "$*" in *${other.netns}*) while [ -e ${hold} ]; do sleep 0.05; done ;; esac`;
+    writeFileSync(podStart, `#!/bin/sh\n${wait}\nexec ${programs.podStart} "$@"\n`, { mode: 0o755 });
+    writeFileSync(hold, '');
+    const [keeper, pid] = await started(makeKeeper({ podStart }));
+    const podUID = '0f6e5b1c-2222-4222-8333-444455556666';
+    writeFileSync(join(folders().unitsDir, `${podUID}.json`), JSON.stringify(unitOf({ podUID, netns: other.netns })));
+    await keeper.tend(performance.now()); // the slow one is begun
+    process.kill(pid, 'SIGKILL');
+    await until('it has ended', () => !isAlive(pid));
+    await tendUntil(keeper, 'another process', device);
+    expect(pids().filter(isAlive)).toHaveLength(1);
+    rmSync(hold);
+    await tendUntil(keeper, 'that of the other pod', () => pids().filter(isAlive).length === 2);
   });
 
   test('that is none any more is as it was before', async () => {

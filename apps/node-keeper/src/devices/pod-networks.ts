@@ -7,7 +7,7 @@ import type { DeviceStates } from './states.ts';
 
 /** The networks of pods that are devices: set up when a unit asks for another, and taken away when it goes. */
 export interface PodNetworks {
-  /** Sets it up unless it stands, or has failed a moment ago; the state tells. `nowMs` never goes back. */
+  /** Sets it up unless it stands, has failed a moment ago, or enough are under way; the state tells. `nowMs` never goes back. */
   ensure(unit: DeviceUnit, nowMs: number): Promise<void>;
   /** Whether one was set up in the namespace of the unit, if not as the unit has it now. */
   hasAny(unit: DeviceUnit): boolean;
@@ -21,6 +21,9 @@ export interface PodNetworksOptions {
   readonly logger: Logger;
 }
 
+/** A process each: pods are set up side by side, but a node has other things to do. */
+const AT_ONCE = 4;
+
 /** In place of a network: it is to go. */
 const NONE = '';
 
@@ -28,10 +31,19 @@ export const createPodNetworks = ({ podStart, states, logger }: PodNetworksOptio
   const tries = createNetworkTries();
   /** Those that this keeper has set up: what one before it left is looked at once. */
   const standing = new Map<string, string>();
+  let underWay = 0;
+  const counted = async <T>(work: () => Promise<T>): Promise<T> => {
+    underWay++;
+    try {
+      return await work();
+    } finally {
+      underWay--;
+    }
+  };
 
   const setUp = async (unit: DeviceUnit, digest: string): Promise<void> => {
     const { podUID, netns } = unit;
-    const { hasIPv6 } = await setUpNetwork(podStart, unit);
+    const { hasIPv6 } = await counted(() => setUpNetwork(podStart, unit));
     standing.set(podUID, digest);
     tries.forget(podUID);
     states.set(podUID, { netns, network: digest, hasIPv6, starts: states.get(podUID)?.starts ?? 0 });
@@ -46,7 +58,7 @@ export const createPodNetworks = ({ podStart, states, logger }: PodNetworksOptio
     async ensure(unit, nowMs) {
       const { podUID, netns } = unit;
       const digest = networkDigest(unit);
-      if (standing.get(podUID) === digest || !tries.isDue(podUID, digest, nowMs)) return;
+      if (standing.get(podUID) === digest || !tries.isDue(podUID, digest, nowMs) || underWay >= AT_ONCE) return;
       try {
         await setUp(unit, digest);
       } catch (error) {
@@ -62,9 +74,9 @@ export const createPodNetworks = ({ podStart, states, logger }: PodNetworksOptio
       const { netns } = states.get(podUID) ?? {};
       // With a namespace goes all that was there.
       if (netns !== undefined && existsSync(netns)) {
-        if (!tries.isDue(podUID, NONE, nowMs)) return false;
+        if (!tries.isDue(podUID, NONE, nowMs) || underWay >= AT_ONCE) return false;
         tries.failed(podUID, NONE, nowMs); // unless it is forgotten
-        await takeNetworkAway(podStart, netns);
+        await counted(() => takeNetworkAway(podStart, netns));
       }
       tries.forget(podUID);
       standing.delete(podUID);
