@@ -31,10 +31,10 @@ const problemOf = (node: string, count: number, first: NetworkEndpoint): L2Probl
 const isOlder = (endpoint: NetworkEndpoint, network: Network | undefined): boolean =>
   network?.metadata.creationTimestamp !== undefined && createdMs(endpoint) < createdMs(network);
 
-const olderProblem = (endpoint: NetworkEndpoint): L2Problem => ({
-  ...{ kind: 'NetworkEndpoint', name: endpointKey(endpoint), reason: 'OlderThanNetwork' },
-  ...{ field: 'metadata.creationTimestamp', value: endpoint.metadata.creationTimestamp ?? '' },
-  remedy: `it is older than Network ${endpoint.spec.network}, whose selectors were not applied to it, and does not count: delete the pod, or the endpoint where the pod has none`,
+const olderProblem = ([first, ...others]: readonly NetworkEndpoint[]): L2Problem => ({
+  ...{ kind: 'NetworkEndpoint', name: endpointKey(first!), reason: 'OlderThanNetwork' },
+  ...{ field: 'metadata.creationTimestamp', value: first!.metadata.creationTimestamp ?? '' },
+  remedy: `it and ${others.length} more of its node are older than their Network (${first!.spec.network}), whose selectors were not applied to them, and do not count: delete the pod, or the endpoint where the pod has none`,
 });
 
 /** The oldest of each node, of those that are not older than their Network. */
@@ -53,6 +53,9 @@ export const countEndpoints = (
   return {
     counted: passedOver.size === 0 ? endpoints : endpoints.filter((one) => !passedOver.has(endpointKey(one))),
     passedOver,
-    problems: [...older.map(olderProblem), ...crowded.map(({ node, count, late }) => problemOf(node, count, late[0]!))],
+    problems: [
+      ...[...Map.groupBy(older, ({ spec }) => spec.node).values()].map(olderProblem),
+      ...crowded.map(({ node, count, late }) => problemOf(node, count, late[0]!)),
+    ],
   };
 };
