@@ -12,13 +12,14 @@ compile() { # SOURCE OBJECT [FLAG...]
   clang -O2 -g -target bpf -mcpu=v3 ${NEXT_LAYOUT:+-DNEXT_LAYOUT} "$@" -Wall -Wextra -Werror -Wno-sign-compare \
     -Wno-missing-field-initializers -I"/usr/include/$(uname -m)-linux-gnu" -c "$source" -o "$out"
 }
-finish() { llvm-strip -g "$1"; chmod 644 "$1"; mv "$1" "$folder/$2"; }
-for source in *.bpf.c; do
-  out=$(mktemp "$folder/object.XXXXXX")
-  compile "$source" "$out"
-  finish "$out" "${source%.c}.o"
-done
+made=$(mktemp -d "$folder/objects.XXXXXX")
+trap 'rm -rf "$made"' EXIT
+for source in *.bpf.c; do compile "$source" "$made/${source%.c}.o"; done
 # For kernels without the types or the function by which a program sees where a checksum is to be filled in (before Linux 6.2).
-out=$(mktemp "$folder/object.XXXXXX")
-compile unbounded_l2.bpf.c "$out" -DNO_KERNEL_TYPES
-finish "$out" unbounded_l2_plain.bpf.o
+compile unbounded_l2.bpf.c "$made/unbounded_l2_plain.bpf.o" -DNO_KERNEL_TYPES
+llvm-strip -g "$made"/*.o
+chmod 644 "$made"/*.o
+# All or none, and last the one by whose time tools/setup sees whether all are up to date.
+last=$made/unbounded_encap.bpf.o
+for object in "$made"/*.o; do [ "$object" = "$last" ] || mv "$object" "$folder/"; done
+mv "$last" "$folder/"

@@ -1,5 +1,5 @@
 /** Bundles apps into one ESM file each (a web page into a folder, by Vite), and one for each of their threads (`*.worker.ts`), further processes (`*.process.ts`) and parts that are loaded on demand (`*.lazy.ts`). Usage: bundle.ts APP... (tools/build calls it for those that are not up to date); with --next-layout into dist/next-layout, for the stand-in for the next layout of the maps (libs/bpf-maps shape-next.ts) */
-import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Plugin, rolldown } from 'rolldown';
@@ -66,7 +66,12 @@ const bundleFile = async (folder: string, input: string, name: string): Promise<
   // CommonJS packages inside ask for Node's own modules by require.
   const banner =
     "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);";
-  await built.write({ file, format: 'esm', codeSplitting: false, sourcemap: true, minify, banner });
+  // Beside the folder, as deep as that: what is cut off by a full disk is never taken for a bundle.
+  const made = join(folder, `${dist}.new`);
+  const options = { format: 'esm', codeSplitting: false, sourcemap: true, minify, banner } as const;
+  await built.write({ file: join(made, `${name}.mjs`), ...options });
+  for (const part of [`${name}.mjs.map`, `${name}.mjs`]) renameSync(join(made, part), join(folder, dist, part));
+  rmSync(made, { recursive: true });
   console.log(`bundled ${relative(root, file)}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
 };
 

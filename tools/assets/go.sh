@@ -28,6 +28,7 @@ link_flags() { # PROGRAM
 
 # Go as the modules ask for it. Debian's own is too old to build them, but fetches the right one as a module.
 find_go() {
+  set -e # a command substitution has it not
   local want=1.26.6 have version
   for have in go "$cache/go/bin/go"; do
     version=$(GOTOOLCHAIN=local "$have" env GOVERSION 2>/dev/null | sed 's/^go//; s/[^0-9.].*//') || continue
@@ -35,10 +36,12 @@ find_go() {
     [ "$(printf '%s\n' "$want" "$version" | sort -V | head -1)" = "$want" ] && { echo "$have"; return; }
   done
   echo "fetching Go 1.26.8 as a module" >&2
-  command -v go >/dev/null || apt-get install -y -qq --no-install-recommends golang-go >&2
+  command -v go >/dev/null || apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends golang-go >&2
   local arch; arch=$(dpkg --print-architecture)
-  local module="golang.org/toolchain@v0.0.1-go1.26.8.linux-$arch" folder
-  folder=$(cd "$(mktemp -d)" && go mod download -json "$module" | sed -n 's/.*"Dir": "\(.*\)",/\1/p')
+  local module="golang.org/toolchain@v0.0.1-go1.26.8.linux-$arch" folder said
+  said=$(cd "$(mktemp -d)" && go mod download -json "$module") || { sed -n 's/.*"Error": "\(.*\)".*/\1/p' <<<"$said" >&2; return 1; }
+  folder=$(sed -n 's/.*"Dir": "\(.*\)",/\1/p' <<<"$said")
+  [ -d "$folder" ] || { echo "no Go in what was fetched of $module" >&2; return 1; }
   rm -rf "$cache/go" "$cache/go.part"; cp -r "$folder" "$cache/go.part"
   chmod -R u+w "$cache/go.part"; chmod -R +x "$cache/go.part/bin" "$cache/go.part/pkg/tool"
   mv "$cache/go.part" "$cache/go"

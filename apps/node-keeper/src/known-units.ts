@@ -31,17 +31,20 @@ export const createKnownUnits = <Unit extends object>(
 
 /** Logs rejections when they change, and keeps them in a file, from which the agent reports them. */
 export const createRejectionReport = (file: string, logger: Logger): ((refused: readonly string[]) => void) => {
-  let told: string | undefined;
+  let [told, written, failure]: (string | undefined)[] = [];
   return (refused) => {
     const text = JSON.stringify(refused);
-    if (text === told) return;
+    if (text !== told) for (const reason of refused) logger.error({ reason }, 'unit rejected; keeping what runs');
     told = text;
-    for (const reason of refused) logger.error({ reason }, 'unit rejected; keeping what runs');
+    if (text === written) return;
     try {
       if (refused.length === 0) removeFile(file);
       else rejections.write(file, refused.slice(0, MOST_REJECTIONS));
+      [written, failure] = [text, undefined];
     } catch (error) {
-      logger.error({ error: (error as Error).message }, 'cannot write which units were rejected');
+      const { message } = error as Error;
+      if (message !== failure) logger.error({ error: message }, 'cannot write which units were rejected');
+      failure = message;
     }
   };
 };

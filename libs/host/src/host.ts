@@ -59,6 +59,7 @@ const createLifetime = (parts: readonly HostPart[]) => {
     started,
     start: async (): Promise<void> => {
       for (const part of parts) {
+        if (isDraining) return;
         started.push(part); // also one that fails half-way is stopped
         await part.start();
       }
@@ -77,8 +78,7 @@ const createLifetime = (parts: readonly HostPart[]) => {
 type Lifetime = ReturnType<typeof createLifetime>;
 
 /** Resolves to the exit code when a signal came or a part failed. */
-const live = async (lifetime: Lifetime, logger: Logger): Promise<number> => {
-  const signalled = untilSignal();
+const live = async (lifetime: Lifetime, signalled: Promise<string>, logger: Logger): Promise<number> => {
   try {
     const signal = await Promise.race([lifetime.start().then(() => signalled), signalled, lifetime.failed]);
     logger.info({ signal }, 'draining');
@@ -102,6 +102,8 @@ export const runHost = async ({
   drainMs = DEFAULT_DRAIN_MS,
   module,
 }: HostOptions): Promise<void> => {
+  // First: a program is PID 1 of its container, which a signal without a handler does not end.
+  const signalled = untilSignal();
   const logger = createLogger({ name, level: logLevel });
   const metrics = createMetrics({ processMetrics: true });
   noteBuild(metrics, name, process.env);
@@ -124,7 +126,7 @@ export const runHost = async ({
         : logger.error({ address, healthPort, error }, 'cannot listen for health and metrics; retrying'),
   });
   logger.info({ healthPort: health.port, startedMs: Math.round(performance.now()) }, 'started');
-  const code = await live(lifetime, logger);
+  const code = await live(lifetime, signalled, logger);
   lifetime.beginDrain();
   const unclean = await drainParts(lifetime.started, drainMs, logger);
   await Promise.allSettled([context.close(), tracing.stop(), health.close()]);

@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceFile } from '@unbounded/state-files';
 import { checkout, state } from '../machine/paths.ts';
 
 /** Which checkout brought the lab up: there is one lab per machine, and another checkout may be using it. */
@@ -14,13 +15,19 @@ const originFile = join(state, 'origin.json');
 /** Notes that this checkout brings the lab up; what is noted stays until `down`. */
 export const noteOrigin = (): void => {
   if (existsSync(originFile)) return;
-  mkdirSync(state, { recursive: true });
-  writeFileSync(originFile, JSON.stringify({ checkout, since: new Date().toISOString() } satisfies Origin));
+  replaceFile(originFile, JSON.stringify({ checkout, since: new Date().toISOString() } satisfies Origin), {
+    mode: 0o644,
+  });
 };
 
-/** undefined: the lab of a test, which did not note it. */
-export const readOrigin = (): Origin | undefined =>
-  existsSync(originFile) ? (JSON.parse(readFileSync(originFile, 'utf8')) as Origin) : undefined;
+/** undefined: the lab of a test, which did not note it, or one whose note was cut off. */
+export const readOrigin = (file = originFile): Origin | undefined => {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Origin;
+  } catch {
+    return undefined;
+  }
+};
 
 export const describeOrigin = (origin: Origin | undefined): string =>
   origin === undefined
