@@ -4,7 +4,7 @@ import { nodeCommand } from '@unbounded/config/node-command';
 import { expect, test } from 'vitest';
 
 test('a program that is asked to end before its parts are there ends cleanly, and starts nothing that it does not stop', () => {
-  const [program = '', ...argv] = nodeCommand;
+  const [program, ...argv] = nodeCommand;
   const { status, signal, stdout } = spawnSync(
     program,
     [...argv, join(import.meta.dirname, 'early-signal.scenario.ts')],

@@ -240,6 +240,15 @@ describe('generic netlink', () => {
       expect(peer).toMatchObject({ endpoint: '[2001:db8::1]:51820', persistentKeepaliveSeconds: 25, allowedIps: many });
   });
 
+  test('a list of 1,500 prefixes is replaced by one message, whatever their family: none is without a peer meanwhile', () => {
+    const allowedIps = Array.from({ length: 1500 }, (_, index) => `2001:db8:${(index + 1).toString(16)}::/48`);
+    const peers = [{ op: 'update' as const, publicKey: keys[0]!, allowedIps }];
+    const messages = encodeChange('wg0', { peers });
+    expect(messages).toHaveLength(1);
+    expect(messages[0]!.length).toBeLessThan(65_535);
+    expect(decodeDevice(readAttributes(messages[0]!)).peers).toMatchObject([{ allowedIps }]);
+  });
+
   test('a peer that sends from port 0 has no endpoint', () => {
     const peer = { op: 'add' as const, publicKey: keys[0] ?? '', endpoint: '192.0.2.1:51820', allowedIps: [] };
     const [message = new Uint8Array(0)] = encodeChange('wg0', { peers: [peer] });

@@ -79,8 +79,11 @@ const writePeer = (writer: MessageWriter, change: PeerChange): void => {
   if (prefixes) writer.nest(PEER.allowedIps, () => prefixes.forEach((prefix) => writeAllowedIp(writer, prefix)));
 };
 
-/** An attribute holds 64 KiB: peers are spread over messages, and the prefixes of a large peer over several changes. */
-const PREFIXES_PER_CHANGE = 500;
+/**
+ * An attribute holds 64 KiB: peers are spread over messages, and the prefixes of a very large peer over several changes. As many as fit are one:
+ * where a list is replaced those of the later changes have no peer for a moment.
+ */
+const PREFIXES_PER_CHANGE = 1500;
 const ROOM = 40_000;
 const PEER_BYTES = 128;
 const PREFIX_BYTES = 40;

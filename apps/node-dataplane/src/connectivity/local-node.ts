@@ -34,6 +34,15 @@ const overlapping = (name: string, blocks: readonly string[], addresses: readonl
   message: `each pod CIDR of node ${name} (${blocks.join(', ')}) holds an address that must be reached without the overlay (${addresses.join(', ')}): ${STAYS}; correct the cidrBlocks of its Site, then delete and re-create the Node`,
 });
 
+/**
+ * Both ends of a link decide from what is listed: what the node says anew counts once its peers hear it, which takes as long as a controller
+ * takes, or is away.
+ */
+const listedFirst = (own: readonly string[], listed: readonly string[]): readonly string[] => [
+  ...listed.filter((one) => own.includes(one)),
+  ...own.filter((one) => !listed.includes(one)),
+];
+
 /** The member that the objects list, with what the Node itself says. */
 export const findLocalNode = (
   { node }: Snapshot,
@@ -58,8 +67,9 @@ export const findLocalNode = (
   }
   // Peers know the node by these; without one it still needs an address of its own.
   const usable = node.internalIps.filter((address) => world.confinement.hasAddress(listed, address));
-  const internalIps = usable.length > 0 ? usable : node.internalIps;
-  const member = { ...listed, podCidrs, internalIps, protocols, ...keys };
+  const internalIps = usable.length > 0 ? listedFirst(usable, listed.internalIps) : node.internalIps;
+  const agreed = listed.protocols?.filter((one) => protocols.includes(one));
+  const member = { ...listed, podCidrs, internalIps, protocols: agreed, ...keys };
   return {
     ...{ member, underlayMtuBytes: underlay.mtuBytes, pathMtuBytes, established, protectedAddresses },
     echoFamilies: echoFamiliesOf(release()),

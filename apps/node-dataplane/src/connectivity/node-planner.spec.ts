@@ -88,6 +88,28 @@ test('a change of protocol goes its steps by the clock, however often objects ch
   expect(planner.nextStepMs).toBeUndefined();
 });
 
+test('addresses of other nodes that change meanwhile do not hold the steps up, and are sent to at once', () => {
+  let address = '10.1.0.31';
+  const { planner, change, pass, look } = open(undefined, true, (objects) => ({
+    ...objects,
+    slices: objects.slices.map((slice) => ({
+      ...slice,
+      nodes: slice.nodes!.map((node) => (node.name === 'x1' ? { ...node, internalIPs: [address] } : node)),
+    })),
+  }));
+  const sentTo = (): string | undefined => {
+    const to = planner.plan!.blocks.find(({ prefix }) => prefix === PEER)!.to;
+    return typeof to === 'object' && 'nextHop' in to && 'remoteIp' in to.nextHop ? to.nextHop.remoteIp : undefined;
+  };
+  change('GENEVE');
+  pass(3000);
+  expect([deviceTo(planner.plan), sentTo()]).toEqual(['vxlan0', '10.1.0.31']);
+  address = '10.1.0.77';
+  look();
+  expect([deviceTo(planner.plan), sentTo()]).toEqual(['geneve0', '10.1.0.77']);
+  expect(planner.nextStepMs).toBe(1000);
+});
+
 test('other sections learn the locators of all nodes, and that of this one', () => {
   const { planner } = open(undefined, true, withLocators);
   expect(planner.peers!.locator).toBe('fd4c:0:0:1002::/64');

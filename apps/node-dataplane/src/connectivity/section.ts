@@ -130,6 +130,7 @@ const openDataplane = (
       onGroups: context.statusChanged,
     }),
     paths: createPaths({
+      nonceFile: join(stateDir, 'path-nonce'),
       relays: relay,
       keyOf: (generation) => ring.of(generation),
       now: CLOCKS.now,

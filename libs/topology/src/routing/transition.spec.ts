@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findMember, planNode } from '../node.plan.ts';
 import { parseWorld } from '../world/parse-world.ts';
+import type { SiteNode } from '@unbounded/crds';
 import { cluster } from '../testdata.ts';
 import type { BlockPlan, NodePlan } from '../plan.ts';
 import { changedPrefixes, planTransition } from './transition.ts';
@@ -95,6 +96,87 @@ test.each<[Protocol, Protocol]>([
 ])('%s to %s does not wait: what is encrypted is so at once', (from, to) => {
   const [before, after] = [planWith(from), planWith(to)];
   expect(planTransition(before, after, 'receive')).toBe(after);
+});
+
+describe('what is not there any more', () => {
+  const shape = { sites: 2, gateways: 2, workers: 3 } as const;
+  type Objects = ReturnType<typeof cluster>;
+  const planOf = (objects: Objects): NodePlan => {
+    const world = parseWorld(objects);
+    return planNode(world, { member: findMember(world, 's1-w1')!, underlayMtuBytes: 1500 });
+  };
+  const objects = (protocol: Protocol, change: (objects: Objects) => Objects = (same) => same): NodePlan =>
+    planOf(change(cluster({ ...shape, protocol })));
+  const withPool = (from: Objects, keep: (name: string) => boolean): Objects => ({
+    ...from,
+    gatewayPools: from.gatewayPools.map((pool) => ({
+      ...pool,
+      status: { ...pool.status, nodes: pool.status!.nodes!.filter(({ name }) => keep(name)) },
+    })),
+  });
+  const withSlices = (from: Objects, change: (nodes: readonly SiteNode[]) => readonly SiteNode[]): Objects => ({
+    ...from,
+    slices: from.slices.map((one) => ({ ...one, nodes: change(one.nodes!) })),
+  });
+  const gone = (from: Objects): Objects => withPool(from, (name) => name !== 's1-g2');
+  const demoted = (from: Objects): Objects => {
+    const left = from.gatewayPools.flatMap(({ status }) => status!.nodes!).find(({ name }) => name === 's1-g2')!;
+    const { siteName: _, externalIPs: __, gatewayWireguardPort: ___, ...node } = left;
+    return withSlices(gone(from), (nodes) => (nodes[0]!.name === 's1-w1' ? [...nodes, node] : nodes));
+  };
+  const membersTo = (plan: NodePlan): string[] => {
+    const to = blockOf(plan, FAR)!.to as { group: string };
+    const { members } = plan.groups.find(({ name }) => name === to.group)!;
+    return members.map(({ node, protocol }) => `${node} ${protocol}`);
+  };
+
+  test.each([
+    ['is gone', gone],
+    ['is a worker now', demoted],
+  ])('a gateway that %s carries nothing from then on', (_, change) => {
+    const [before, after] = [objects('VXLAN'), objects('VXLAN', change)];
+    expect(planTransition(before, after, 'receive')).toBe(after);
+    const other = objects('GENEVE', change);
+    expect(membersTo(planTransition(before, other, 'receive'))).toEqual(['s1-g1 VXLAN']);
+    expect(membersTo(planTransition(before, other, 'send'))).toEqual(['s1-g1 GENEVE']);
+  });
+
+  test('a gateway that is new carries at once, beside one whose protocol changes', () => {
+    const [before, after] = [objects('VXLAN', gone), objects('GENEVE')];
+    expect(planTransition(before, objects('VXLAN'), 'receive')).toEqual(objects('VXLAN'));
+    expect(membersTo(planTransition(before, after, 'receive'))).toEqual(['s1-g1 VXLAN', 's1-g2 GENEVE']);
+  });
+
+  test('all gateways at once are replaced at once, whatever the protocol', () => {
+    const only = (name: string) => (from: Objects) => withPool(from, (one) => !one.startsWith('s1-') || one === name);
+    const after = objects('GENEVE', only('s1-g2'));
+    expect(membersTo(planTransition(objects('VXLAN', only('s1-g1')), after, 'receive'))).toEqual(['s1-g2 GENEVE']);
+  });
+
+  test('to another address of a node packets go at once, also while its protocol changes', () => {
+    const moved = (from: Objects): Objects =>
+      withSlices(from, (nodes) =>
+        nodes.map((node) => (node.name === 's1-w2' ? { ...node, internalIPs: ['10.1.0.99'] } : node)),
+      );
+    const before = objects('VXLAN');
+    expect(planTransition(before, objects('VXLAN', moved), 'receive')).toEqual(objects('VXLAN', moved));
+    const step = planTransition(before, objects('GENEVE', moved), 'receive');
+    expect(blockOf(step, PEER)?.to).toMatchObject({ nextHop: { protocol: 'GENEVE', remoteIp: '10.1.0.99' } });
+    expect(sendsBy(step, '100.65.33.0/24')).toBe('VXLAN');
+  });
+
+  test('to another node that has the block now packets go at once', () => {
+    const swapped = (from: Objects): Objects =>
+      withSlices(from, (nodes) => {
+        const [, second, third] = nodes;
+        if (second!.name !== 's1-w2') return nodes;
+        return [nodes[0]!, { ...second!, podCIDRs: third!.podCIDRs! }, { ...third!, podCIDRs: second!.podCIDRs! }];
+      });
+    for (const protocol of ['VXLAN', 'GENEVE'] as const)
+      expect(blockOf(planTransition(objects('VXLAN'), objects(protocol, swapped), 'receive'), PEER)?.to).toMatchObject({
+        nextHop: { node: 's1-w3', protocol },
+      });
+  });
 });
 
 test('a plan that changes no way has no steps', () => {

@@ -1,4 +1,14 @@
-import type { BlockPlan, Destination, EchoPlan, GroupPlan, NextHop, NodePlan, TunnelPeer } from '../plan.ts';
+import { familyOf } from '../links/underlay.ts';
+import type {
+  BlockPlan,
+  Destination,
+  EchoPlan,
+  GroupMember,
+  GroupPlan,
+  NextHop,
+  NodePlan,
+  TunnelPeer,
+} from '../plan.ts';
 
 /**
  * From one plan to the next without a packet lost: links between which nothing is encrypted go from one protocol to
@@ -14,20 +24,22 @@ export type TransitionStep = 'receive' | 'send';
 
 type Carriage = 'encrypted' | 'tunnel' | 'native' | 'other';
 
-const hopText = (hop: NextHop): string =>
-  hop.protocol === 'WireGuard' ? hop.device : `${hop.protocol} ${hop.remoteIp}`;
+/** How packets to a destination leave, and over whom. */
+interface Way {
+  readonly carriage: Carriage;
+  readonly hops: readonly NextHop[];
+}
 
-const carriageOf = ({ protocol }: NextHop): Carriage => (protocol === 'WireGuard' ? 'encrypted' : 'tunnel');
+const carriageOf = (hops: readonly NextHop[]): Carriage => {
+  if (hops.length === 0) return 'other';
+  return hops.some(({ protocol }) => protocol === 'WireGuard') ? 'encrypted' : 'tunnel';
+};
 
-/** How packets to a destination leave, and a text that is another when they leave another way. */
-const describe = (to: Destination, groups: ReadonlyMap<string, GroupPlan>): { carriage: Carriage; text: string } => {
-  if (to === 'pending') return { carriage: 'other', text: '' };
-  if ('gateways' in to) return { carriage: 'native', text: to.gateways.join() };
-  if ('nextHop' in to) return { carriage: carriageOf(to.nextHop), text: hopText(to.nextHop) };
-  const members = groups.get(to.group)?.members ?? [];
-  const kinds = new Set(members.map(carriageOf));
-  const carriage = kinds.has('encrypted') ? 'encrypted' : kinds.has('tunnel') ? 'tunnel' : 'other';
-  return { carriage, text: members.map(hopText).join() };
+const wayOf = (to: Destination, groups: ReadonlyMap<string, GroupPlan>): Way => {
+  if (to === 'pending') return { carriage: 'other', hops: [] };
+  if ('gateways' in to) return { carriage: 'native', hops: [] };
+  const hops = 'nextHop' in to ? [to.nextHop] : (groups.get(to.group)?.members ?? []);
+  return { carriage: carriageOf(hops), hops };
 };
 
 const byName = ({ groups }: NodePlan): Map<string, GroupPlan> => new Map(groups.map((group) => [group.name, group]));
@@ -36,14 +48,69 @@ const byPrefix = ({ blocks }: NodePlan): Map<string, BlockPlan> =>
 
 const isOpen = (carriage: Carriage): boolean => carriage === 'tunnel' || carriage === 'native';
 
-/** Prefixes whose packets go unencrypted before and after, but another way. */
+/** Whether the peer can still be called at the address: it has no other one of that family now. */
+const isStillThere = (hop: NextHop, { tunnels }: NodePlan): boolean => {
+  if (hop.protocol === 'WireGuard') return true;
+  const family = familyOf(hop.remoteIp);
+  const now = tunnels.filter(({ node, remoteIp }) => node === hop.node && familyOf(remoteIp) === family);
+  return now.length === 0 || now.some(({ remoteIp }) => remoteIp === hop.remoteIp);
+};
+
+/** Whether packets go to the node by another protocol than before, at an address that it still has. */
+const isOtherProtocol = (then: NextHop, now: NextHop, after: NodePlan): boolean =>
+  then.node === now.node && then.protocol !== now.protocol && isStillThere(then, after);
+
+/** The members of a former group that go on carrying in the first step. */
+const formerMembers = (former: GroupPlan, now: GroupPlan | undefined, after: NodePlan): GroupMember[] => {
+  if (!now) {
+    const peers = new Set(after.probes.map(({ node }) => node));
+    return former.members.filter((member) => peers.has(member.node) && isStillThere(member, after));
+  }
+  // Gateways that are no more carry nothing, and those that are new carry from now on.
+  return now.members.map((member): GroupMember => {
+    const then = former.members.find(({ node }) => node === member.node);
+    return then && isOtherProtocol(then, member, after) ? { ...then, tier: member.tier } : member;
+  });
+};
+
+/**
+ * Whether a block waits: both its ways are open, and the old one still leads to those who have it. That is so where the same nodes are reached
+ * by another protocol, and where the block is reached over other nodes: by gateways instead of directly, or the other way round. To another
+ * address of a node, to another node that has the block now, and without a gateway that is none any more packets go at once: nobody
+ * is left at the old end.
+ */
+const waits = (then: Way, now: Way, ends: { readonly isSameKind: boolean; readonly after: NodePlan }): boolean => {
+  if (!isOpen(then.carriage) || !isOpen(now.carriage)) return false;
+  if (then.carriage === 'native' || now.carriage === 'native') return then.carriage !== now.carriage;
+  if (!ends.isSameKind) return true;
+  return then.hops.some((hop) => now.hops.some((other) => isOtherProtocol(hop, other, ends.after)));
+};
+
+const groupOf = (to: Destination): string | undefined =>
+  typeof to === 'object' && 'group' in to ? to.group : undefined;
+
+/** What the blocks of the former plan are sent by in the first step. */
+const formerGroups = (before: NodePlan, after: NodePlan): ReadonlyMap<string, GroupPlan> => {
+  const now = byName(after);
+  return new Map(
+    before.groups.map((group) => {
+      const members = formerMembers(group, now.get(group.name), after);
+      return [group.name, { ...group, members }] as const;
+    }),
+  );
+};
+
+/** Prefixes whose packets go unencrypted before and after, but another way, and for which the old one is good for a while. */
 export const changedPrefixes = (before: NodePlan, after: NodePlan): Set<string> => {
   const [old, oldGroups, groups] = [byPrefix(before), byName(before), byName(after)];
+  const former = formerGroups(before, after);
   const changed = after.blocks.filter(({ prefix, to }) => {
     const known = old.get(prefix);
     if (!known) return false;
-    const [then, now] = [describe(known.to, oldGroups), describe(to, groups)];
-    return isOpen(then.carriage) && isOpen(now.carriage) && (then.carriage !== now.carriage || then.text !== now.text);
+    const left = groupOf(known.to);
+    if (left !== undefined && former.get(left)?.members.length === 0) return false;
+    const isSameKind = (left === undefined) === (groupOf(to) === undefined);
+    return waits(wayOf(known.to, oldGroups), wayOf(to, groups), { isSameKind, after });
   });
   return new Set(changed.map(({ prefix }) => prefix));
 };
@@ -121,7 +188,12 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
     ...rest,
     ...echoesOf(sending, after, changed),
     blocks,
-    groups: groupsFor(blocks, sending, after, before),
+    groups: groupsFor(
+      blocks,
+      step === 'receive' ? { ...before, groups: [...formerGroups(before, after).values()] } : after,
+      after,
+      before,
+    ),
     tunnels: tunnelsOf(before, after),
     alsoPlain: [...new Set(native)].sort(),
     boundary: {

@@ -38,8 +38,8 @@ export const aggregatorEndpoint = async (layout: LabLayout): Promise<string> => 
 
 export interface Viewer {
   view(): Promise<ClusterView>;
-  /** What a node reported last. */
-  report(node: string): Promise<NodeReport>;
+  /** What nodes reported last, of those that have, in one request: a user has ten a second. */
+  reports(nodes: readonly string[]): Promise<ReadonlyMap<string, NodeReport>>;
   /** What hinders the aggregator that answered. */
   notices(): Promise<readonly string[]>;
 }
@@ -65,7 +65,12 @@ export const createViewer = async (layout: LabLayout): Promise<Viewer> => {
   };
   return {
     view: async () => (await ask<Answer>('view')).view,
-    report: async (node) => (await ask<{ readonly report: NodeReport }>(`nodes/${node}`)).report,
+    reports: async (names) => {
+      const { nodes } = await ask<{ readonly nodes: Record<string, { readonly report: NodeReport }> }>(
+        `nodes?names=${names.join(',')}`,
+      );
+      return new Map(Object.entries(nodes).map(([name, { report }]) => [name, report]));
+    },
     notices: async () => (await ask<Answer>('view')).notices ?? [],
   };
 };

@@ -4,6 +4,7 @@ import { replaceFileAsync } from '@unbounded/state-files';
 import type { Problem } from '@unbounded/topology';
 import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
 import { stateNotWritable } from '../../state/state-faults.ts';
+import { CLOCKS, type Clocks, nextNonce } from '../nonce.ts';
 
 /** What must outlive the process: a healthy path does not begin as New again, and nonces grow with every start. */
 
@@ -61,23 +62,6 @@ const isSaved = (value: unknown): value is Saved => {
     /^\d{1,20}$/.test(saved.nonce ?? '') &&
     isRecordOf(isVerdict)(saved.peers)
   );
-};
-
-const NS_PER_MS = 1_000_000n;
-
-export interface Clocks {
-  /** Wall clock, milliseconds since the epoch. */
-  readonly now: () => number;
-  /** Nanoseconds since boot: grows from process to process. */
-  readonly sinceBootNs: () => bigint;
-}
-
-const CLOCKS: Clocks = { now: Date.now, sinceBootNs: () => process.hrtime.bigint() };
-
-/** The time; where the clock was set back, what comes after the last nonce that was kept, later in a boot a greater one. */
-const nextNonce = (previous: bigint, { now, sinceBootNs }: Clocks): bigint => {
-  const time = BigInt(now()) * NS_PER_MS;
-  return time > previous ? time : previous + 1n + sinceBootNs();
 };
 
 const RETRY_MS = 2000;

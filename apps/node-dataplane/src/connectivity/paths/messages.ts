@@ -36,6 +36,8 @@ export interface PathsPlan {
 export interface PathWorkerSettings {
   /** Another network namespace to probe in, as an open file. */
   readonly netnsFd?: number;
+  /** Of nonces, from start to start. */
+  readonly nonceFile: string;
 }
 
 export type Call = { readonly type: 'apply'; readonly plan: PathsPlan };

@@ -1,5 +1,6 @@
 import type { Problem } from '@unbounded/topology';
 import { createMeasuring } from '../health/measuring.ts';
+import { takeNonce } from '../nonce.ts';
 import { createDevicePaths, type DevicePaths } from './device-paths.ts';
 import { createExchange } from './exchange.ts';
 import {
@@ -25,16 +26,14 @@ export interface WatcherOptions extends PathWorkerSettings {
   readonly onGone: (id: string) => void;
 }
 
-const NS_PER_MS = 1_000_000n;
-
 /** Whether it is another interface by the same name: everything is to be begun anew. */
 const isOther = (a: PathDevice, b: PathDevice): boolean =>
   a.privateKey !== b.privateKey || a.listenPort !== b.listenPort || a.isUserspace !== b.isUserspace;
 
-export const createWatcher = ({ netnsFd, onMoved, onGone }: WatcherOptions): Watcher => {
+export const createWatcher = ({ netnsFd, nonceFile, onMoved, onGone }: WatcherOptions): Watcher => {
   const measuring = createMeasuring();
   const exchange = createExchange(measuring, netnsFd);
-  const nonce = BigInt(Date.now()) * NS_PER_MS;
+  const nonce = takeNonce(nonceFile);
   const devices = new Map<string, DevicePaths>();
   let isFirstPlan = true;
 

@@ -82,11 +82,25 @@ const withoutNone = (counts: Record<string, number>): Record<string, number> =>
 const relayedOn = (node: string): number =>
   Number(/^unbounded_wireguard_peer_paths\{path="relay"\} (\d+)/m.exec(metricsOn(node))?.[1] ?? 0);
 
+interface Read {
+  /** Of the node's metrics, before the report. */
+  readonly states: Record<string, number>;
+  readonly drops: Record<string, number>;
+  readonly report: NodeReport | undefined;
+}
+
+/** Of all nodes. @throws when the aggregator is away, or asked too often */
+const readNodes = async (): Promise<ReadonlyMap<string, Read>> => {
+  const names = layout.nodes.map(({ name }) => name);
+  const metrics = names.map((name) => ({ states: withoutNone(peerStates(name)), drops: dropsOf(name) }));
+  const reports = await viewer.reports(names);
+  return new Map(names.map((name, index) => [name, { ...metrics[index]!, report: reports.get(name) }]));
+};
+
 /** Where a node that reports differs from its metrics; undefined: nowhere. */
-const differenceOf = async (node: string, { nodes }: ClusterView): Promise<string | undefined> => {
+const differenceOf = (node: string, { nodes }: ClusterView, { states, drops, report }: Read): string | undefined => {
   if (nodes[node]?.source !== 'report') return undefined;
-  const [states, drops] = [withoutNone(peerStates(node)), dropsOf(node)];
-  const report = await viewer.report(node);
+  if (!report) return `${node}: its report is not there`;
   const reported = healthOf(report);
   if (!isDeepStrictEqual(reported, states))
     return `${node}: peers by the report ${JSON.stringify(reported)}, by metrics ${JSON.stringify(states)}`;
@@ -134,8 +148,9 @@ test(`page, view, reports and metrics agree at ${MOMENTS} moments of a disturbed
     let differences: (string | undefined)[] = [];
     const agree = async (): Promise<boolean> => {
       const view = await viewer.view().catch(() => undefined);
-      if (!view) return false;
-      const found = await Promise.all(layout.nodes.map(({ name }) => differenceOf(name, view)));
+      const read = await readNodes().catch(() => undefined);
+      if (!view || !read) return false;
+      const found = [...read].map(([name, one]) => differenceOf(name, view, one));
       relayed = Math.max(relayed, ...Object.values(view.nodes).map(({ peers }) => peers?.relayed ?? 0));
       differences = [...found.filter((one) => one !== undefined), ...(await pageDifferences(view))];
       return differences.length === 0;
