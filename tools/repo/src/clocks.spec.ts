@@ -11,13 +11,11 @@ const MAY_READ_IT: Readonly<Record<string, string>> = {
   'apps/dashboard/src/app/clock.ts': 'ages of times that the view states; those of the page itself are elapsed',
   'apps/node-dataplane/src/connectivity/section.ts':
     'ages of keys outlive the process; the ring corrects a key from the future',
-  'apps/node-dataplane/src/connectivity/health/verdict-file.ts':
+  'apps/node-dataplane/src/connectivity/nonce.ts':
     'nonces grow over reboots; a clock behind the last nonce does not matter',
   'apps/node-dataplane/src/connectivity/wireguard-metrics.ts': 'ages of handshakes, which WireGuard shows by it',
   'apps/node-dataplane/src/connectivity/paths/endpoints.ts':
     'WireGuard shows handshakes by it; asked only about those before our start',
-  'apps/node-dataplane/src/connectivity/paths/watcher.ts':
-    'nonces grow over reboots; a peer takes a lower one for a clock that was set back',
   'apps/node-dataplane/src/agent/pass-metrics.ts': 'time of the last success, which a metric shows',
   'apps/node-dataplane/src/world/cluster-reporter.ts': 'times that conditions show',
   'apps/node-dataplane/src/connectivity/gateway-reporter.ts':

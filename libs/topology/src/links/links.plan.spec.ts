@@ -29,15 +29,20 @@ describe('MTU', () => {
   });
 
   test('a wide block inside a narrow one keeps its own route', () => {
+    const three = cluster({ sites: 3, gateways: 1, workers: 1 });
     const routed = {
-      ...objects,
+      ...three,
+      // No way to the one leads round by the other.
+      poolPeerings: ['p2', 'p3'].map((far) => join('poolPeerings', far, { gatewayPools: ['p1', far] })),
       gatewayPools: [
-        objects.gatewayPools[0]!,
-        pool('p2', [gateway(2, 1), gateway(2, 2)], { routedCidrs: ['100.65.32.0/25'] }),
+        three.gatewayPools[0]!,
+        pool('p2', [gateway(2, 1)], { routedCidrs: ['192.168.0.0/16'] }),
+        pool('p3', [gateway(3, 1)], { routedCidrs: ['192.168.7.0/24'] }),
       ],
     };
-    const plan = planIn(routed, 's1-w1', { pathMtuBytes: new Map([['s1-w2', 1300]]) });
-    expect(plan.blocks).toContainEqual(expect.objectContaining({ prefix: '100.65.32.0/25', mtuBytes: 1420 }));
+    const { blocks } = planIn(routed, 's1-g1', { pathMtuBytes: new Map([['s2-g1', 1300]]) });
+    const mtuOf = (block: string): number => blocks.find(({ prefix }) => prefix === block)!.mtuBytes;
+    expect([mtuOf('192.168.0.0/16'), mtuOf('192.168.7.0/24')]).toEqual([1300, 1420]);
   });
 });
 

@@ -69,12 +69,28 @@ const siteModel = (site: Site, read: ObjectReader): SiteModel => {
   };
 };
 
-const poolModel = (pool: GatewayPool, gateways: readonly Member[], read: ObjectReader): PoolModel => {
+/** Without those inside a block of pods, whose packets a narrower block would draw away. A wider one leaves them theirs. */
+const routedCidrsOf = ({ metadata: { name }, spec }: GatewayPool, sites: readonly SiteModel[], read: ObjectReader) =>
+  read.prefixes(`GatewayPool ${name} spec.routedCidrs`, spec.routedCidrs).filter((prefix) => {
+    const site = sites.find(({ podCidrs }) => podCidrs.some((block) => containsPrefix(block, prefix)));
+    if (!site) return true;
+    read.problems.push({
+      reason: 'RoutedCidrsHoldPods',
+      message: `GatewayPool ${name} spec.routedCidrs: ${formatPrefix(prefix)} is inside the cidrBlocks of Site ${site.name}, and is not routed: name blocks without pods`,
+    });
+    return false;
+  });
+
+const poolModel = (
+  pool: GatewayPool,
+  gateways: readonly Member[],
+  { sites, read }: { readonly sites: readonly SiteModel[]; readonly read: ObjectReader },
+): PoolModel => {
   const { name } = pool.metadata;
   return {
     name,
     external: pool.spec.type !== 'Internal',
-    routedCidrs: read.prefixes(`GatewayPool ${name} spec.routedCidrs`, pool.spec.routedCidrs),
+    routedCidrs: routedCidrsOf(pool, sites, read),
     gateways,
     scope: scopeOf('GatewayPool', name, pool.spec, read.problems),
   };
@@ -125,7 +141,7 @@ export const parseWorld = (objects: TopologyObjects, held: readonly Holding[] = 
     poolModel(
       pool,
       gateways.filter((gateway) => gateway.pool === pool.metadata.name),
-      read,
+      { sites, read },
     ),
   );
   return {
