@@ -366,7 +366,7 @@ describe('a unit starts no process', () => {
     // Also when nothing is asked for any more.
     rmSync(unitFile());
     await tendUntil(keepers[0]!, 'nothing is told of it', () => state() === undefined);
-    expect(pod.ip('link', 'show', 'ts0')).toContain('ts0');
+    expect(pod.ip('-br', 'link')).toContain('ts0');
   });
 
   test('for the namespace of the node', async () => {
