@@ -70,6 +70,7 @@ const bundleFile = async (folder: string, input: string, name: string): Promise<
   const made = join(folder, `${dist}.new`);
   const options = { format: 'esm', codeSplitting: false, sourcemap: true, minify, banner } as const;
   await built.write({ file: join(made, `${name}.mjs`), ...options });
+  mkdirSync(join(folder, dist), { recursive: true });
   for (const part of [`${name}.mjs.map`, `${name}.mjs`]) renameSync(join(made, part), join(folder, dist, part));
   rmSync(made, { recursive: true });
   console.log(`bundled ${relative(root, file)}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
