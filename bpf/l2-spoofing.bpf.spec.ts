@@ -164,6 +164,18 @@ describe('DHCP', () => {
     expect(l2.counts()).toEqual({ drop_broadcast: 1, drop_forged_address: 1 });
   });
 
+  test('extension headers behind the end of a packet are none', () => {
+    const [NEXT_OF_THE_SECOND, NO_NEXT_HEADER] = [14 + 40 + 8, 59];
+    const whole = changed(
+      packet(unicast, { ...flow6, extensions: [HIDDEN[0]!, HIDDEN[0]!] }),
+      NEXT_OF_THE_SECOND,
+      NO_NEXT_HEADER,
+    );
+    for (const length of [8, 11, 15]) expect(runPort(l2, changed(whole, 18, 0, length)).returnValue).toBe(SHOT);
+    expect(l2.counts()).toEqual({ drop_malformed: 3 });
+    expect(runPort(l2, changed(whole, 18, 0, 16)).returnValue).toBe(REDIRECT);
+  });
+
   test('more extension headers than anybody uses are an evasion', () => {
     const extensions = Array.from({ length: 7 }, () => HIDDEN[0]!);
     expect(outcome(packet(unicast, { ...flow6, extensions }))).toEqual(dropped('drop_malformed'));

@@ -60,6 +60,7 @@ static __noinline int find_ipv4_problem(struct __sk_buff *skb, const struct l2_b
 /* The header behind the extension headers; that of a later fragment is not to be seen, and counts as a fragment header. */
 struct l2_last_header {
 	__u32 at;
+	__u32 end; /* of the packet: the frame may go on */
 	__u8 protocol;
 	__u8 has_extensions;
 };
@@ -72,8 +73,9 @@ static __noinline int find_last_header(struct __sk_buff *skb, struct l2_last_hea
 
 		if (last->protocol != IPPROTO_HOPOPTS && last->protocol != IPPROTO_ROUTING && last->protocol != IPPROTO_DSTOPTS &&
 		    last->protocol != IPPROTO_FRAGMENT && last->protocol != IPPROTO_AH)
-			return 0;
-		if (i == L2_EXTENSION_HEADERS || bpf_skb_load_bytes(skb, last->at, header, sizeof(header)))
+			return last->at > last->end ? L2_DROP_MALFORMED : 0;
+		if (i == L2_EXTENSION_HEADERS || last->at + sizeof(header) > last->end ||
+		    bpf_skb_load_bytes(skb, last->at, header, sizeof(header)))
 			break;
 		last->has_extensions = 1;
 		if (last->protocol == IPPROTO_FRAGMENT) {
@@ -108,7 +110,7 @@ static __noinline int find_icmpv6_problem(struct __sk_buff *skb, const struct ip
 {
 	__u8 type;
 
-	if (bpf_skb_load_bytes(skb, last->at, &type, sizeof(type)))
+	if (last->at >= last->end || bpf_skb_load_bytes(skb, last->at, &type, sizeof(type)))
 		return L2_DROP_MALFORMED;
 	if (!is_nd(type)) /* RFC 3590: listeners report before their address is known to be theirs */
 		return is_unspecified(frame->source) && type != MLD_REPORT && type != MLDV2_REPORT ? L2_DROP_FORGED_ADDRESS : 0;
@@ -123,7 +125,7 @@ static __noinline int find_icmpv6_problem(struct __sk_buff *skb, const struct ip
 
 static __noinline int find_ipv6_problem(struct __sk_buff *skb, const struct l2_binding *binding, struct l2_frame *frame)
 {
-	struct l2_last_header last = { .at = ND_AT };
+	struct l2_last_header last = {};
 	struct ipv6hdr ip;
 	__be16 ports[2];
 
@@ -131,13 +133,15 @@ static __noinline int find_ipv6_problem(struct __sk_buff *skb, const struct l2_b
 	    bpf_ntohs(ip.payload_len) + ND_AT > skb->len)
 		return L2_DROP_MALFORMED;
 	__builtin_memcpy(frame->source, &ip.saddr, sizeof(frame->source));
+	last.at = ND_AT;
 	last.protocol = ip.nexthdr;
+	last.end = ND_AT + bpf_ntohs(ip.payload_len);
 	if (find_last_header(skb, &last))
 		return L2_DROP_MALFORMED;
 	if (is_ipv6_group_mac(frame->ethernet.h_dest) && is_own_group(ip.daddr.in6_u.u6_addr32))
 		frame->kind = L2_OWN_GROUP;
 	if (last.protocol == IPPROTO_UDP) {
-		if (load_ports(skb, last.at, ND_AT + bpf_ntohs(ip.payload_len), ports))
+		if (load_ports(skb, last.at, last.end, ports))
 			return L2_DROP_MALFORMED;
 		if (is_dhcp_reply(ports, DHCPV6_SERVER, DHCPV6_CLIENT) && !(binding->flags & L2_PORT_TRUSTED))
 			return L2_DROP_DHCP_REPLY;

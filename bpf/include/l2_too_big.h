@@ -92,9 +92,12 @@ static __noinline int write_fragmentation_needed(struct __sk_buff *skb, struct l
 /* RFC 4443 2.4 (e) would let a group be answered; its address is no source, though. */
 static __always_inline int is_answered_v6(struct __sk_buff *skb, const struct ipv6hdr *ip)
 {
-	struct l2_last_header last = { .at = ND_AT, .protocol = ip->nexthdr };
+	struct l2_last_header last = {};
 	__u8 type = ICMPV6_ECHO_REQUEST;
 
+	last.at = ND_AT;
+	last.end = ND_AT + bpf_ntohs(ip->payload_len);
+	last.protocol = ip->nexthdr;
 	if (ip->daddr.in6_u.u6_addr8[0] == 0xff || find_last_header(skb, &last))
 		return 0;
 	if (last.protocol == IPPROTO_ICMPV6 && bpf_skb_load_bytes(skb, last.at, &type, sizeof(type)))

@@ -78,6 +78,11 @@ describe.each([
     expect(report.foreignSurvives).toBe(true);
   });
 
+  test('the other data path finds no filter of ours where a device stays: its maps would be those of today for ever', () => {
+    const own = argv.length > 0 ? ['unbounded0', 'vxlan0'] : [];
+    expect(report.filters).toEqual({ before: own, after: [] });
+  });
+
   describe('an unencrypted tunnel is up only while forged packets are kept out', () => {
     test('when a node boots it comes up behind its source check', () => {
       expect(report.closed.atBoot).toEqual({ upBefore: false, upAfter: true });

@@ -20,6 +20,7 @@ import { type PodsReport, tryPods } from './dataplane-pods.testdata.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
 import { anchorHasProgram, DRIFTS, entryCount, FORWARD, groupCount, state } from './drifts.testdata.ts';
 import { openEbpfPath } from '../data-path/ebpf/ebpf-path.ts';
+import { openNetlinkPath } from '../data-path/netlink/netlink-path.ts';
 import { readForwarding } from './forwarding.ts';
 import { startHealth } from './health/health.ts';
 import { groupMapPin } from '../data-path/ebpf/forwarding-maps.ts';
@@ -77,6 +78,8 @@ export interface Report {
   readonly cleaned: string;
   readonly closed: FailClosed;
   readonly foreignSurvives: boolean;
+  /** Devices with a clsact filter of ours, before the netlink data path takes over, and then. */
+  readonly filters: { readonly before: readonly string[]; readonly after: readonly string[] };
   /** The MAC by which pods know their gateway: before, with and after a pod whose port has a low one. */
   readonly bridgeMacs: readonly string[];
 }
@@ -287,6 +290,25 @@ const tryForeign = async (dataplane: Dataplane, plan: KernelPlan): Promise<Repor
   return { problems: problems.map(({ message }) => message), linksSame: show() === before };
 };
 
+const DEVICES_WITH_PROGRAMS = [
+  ['unbounded0', 'egress'],
+  ['vxlan0', 'ingress'],
+] as const;
+const filtered = (): string[] =>
+  DEVICES_WITH_PROGRAMS.flatMap(([device, direction]) =>
+    run('tc', 'filter', 'show', 'dev', device, direction).includes('direct-action') ? [device] : [],
+  );
+
+/** The device stays, and what its check knows does not: nobody writes those maps from then on. */
+const leaveToNetlink = async ({ net }: Dataplane): Promise<Report['filters']> => {
+  const before = filtered();
+  const path = openNetlinkPath(net, { indexFile: join(STATE_FOLDER, 'hops.json'), pinFolder: PIN_FOLDER });
+  const links = new Map((await net.links.list()).map((link) => [link.name, link]));
+  await path.prepare(planFor('w1', 'VXLAN', 'netlink'), links);
+  await path.removeLeftovers();
+  return { before, after: filtered() };
+};
+
 const main = async (): Promise<Report> => {
   makeUnderlay();
   const before = state();
@@ -323,6 +345,7 @@ const main = async (): Promise<Report> => {
   });
   const unattached = await unattach(dataplane, plan);
   const closed = { atBoot, checkedBy, unattached, ...(await failFirewall(dataplane, plan)) };
+  const filters = await leaveToNetlink(dataplane);
   const say = (): void => undefined;
   await cleanUp(folders, say);
   const cleaned = state();
@@ -347,6 +370,7 @@ const main = async (): Promise<Report> => {
     foreign,
     cleaned,
     foreignSurvives,
+    filters,
     bridgeMacs,
   };
 };

@@ -72,8 +72,9 @@ const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<stri
       continue;
     }
     logger.info({ device: link.name }, 'removing an unused device');
-    path.detach(link.name);
+    // Only then: what is still there goes on being checked.
     await removeDevice(net, link);
+    path.detach(link.name);
   }
   return problems;
 };

@@ -163,7 +163,7 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
   const programs = createDevicePrograms(loaded, places);
   const numbers = stateFile(indexFile, isRecordOf(isNumber), faults);
   const indexes = createGroupIndexes(numbers.read());
-  let prepared: Prepared | undefined;
+  let [prepared, isFull]: [Prepared | undefined, boolean] = [undefined, false];
 
   const hasGroups = ({ tables }: Prepared): boolean =>
     tables.groups.every(({ index }) => maps.groups.get(index) !== undefined);
@@ -195,7 +195,8 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
       const { tables, links } = prepared;
       const unwritten = writeMaps(maps, prepared); // all entries before the programs that read them
       const whole = prepared;
-      const attached = programs.bring(links, () => unwritten.length === 0 && hasGroups(whole));
+      isFull = unwritten.length > 0;
+      const attached = programs.bring(links, () => !isFull && hasGroups(whole));
       return [...tables.problems, ...attached, ...unwritten];
     },
     removeStale() {
@@ -204,6 +205,7 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
       removeStaleEntries(maps.v4, tables.v4);
       removeStaleEntries(maps.v6, tables.v6);
       removeStaleEntries(maps.forwarders, tables.forwarders);
+      if (isFull) writeMaps(maps, prepared); // there may be room now
       indexes.keepOnly(new Set(tables.groups.map(({ name }) => name))); // only now does no record point at the others
       numbers.write(indexes.toJSON());
       if (programs.removeOthers(links)) markLayout(pinFolder, fingerprint);

@@ -3,6 +3,7 @@ import type { KernelPlan } from '../kernel-plan.ts';
 import { renderPlan } from '../render.ts';
 import type { DataPath } from '../port.ts';
 import { createGroupIndexes } from '../group-indexes.ts';
+import { detachFormerFilters } from '../../bpf/former-filters.ts';
 import { removePins } from '../../bpf/pin-folder.ts';
 import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
 import type { StateFaults } from '../../state/state-faults.ts';
@@ -56,7 +57,8 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults
       await removeStaleNexthops(net, new Set(objects.nexthops.map(({ id }) => id)));
       indexes.keepOnly(objects.names);
       numbers.write(indexes.toJSON());
-      removePins(pinFolder); // unpinned programs let go of their devices
+      detachFormerFilters(await net.links.list(), pinFolder);
+      removePins(pinFolder); // unpinned links let go of their devices
     },
     async compare(now) {
       const groups = objects?.groups ?? [];

@@ -46,3 +46,11 @@ test('a failover that comes while the groups are looked at is not undone by what
   await applied;
   expect(await members()).toEqual([HOPS[0]]);
 });
+
+test('what a group without a usable member leads into is there for families that have groups alone: a kernel may have no IPv6', async () => {
+  const verdictOf = (): Verdict => ({ state: 'Healthy', graceOver: true });
+  const owner = createGroupOwner(createNexthopGroups(net), { of: verdictOf, lost: () => undefined });
+  await owner.apply([group]);
+  const blackholes = (await net.nexthops.list()).filter(({ blackhole }) => blackhole);
+  expect(blackholes.map(({ family }) => family)).toEqual([4]);
+});

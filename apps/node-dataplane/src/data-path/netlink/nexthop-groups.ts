@@ -49,14 +49,16 @@ const shown = (members: readonly NexthopMember[]): string =>
 
 export const createNexthopGroups = (net: RouteSocket): GroupKernel => {
   const list = async (): Promise<Nexthop[]> => (await net.nexthops.list()).filter(isOurGroup);
-  const ensureNowhere = async (): Promise<void> => {
+  /** Of families that have groups: a kernel may have no IPv6. */
+  const ensureNowhere = async (families: ReadonlySet<IpFamily>): Promise<void> => {
+    if (families.size === 0) return;
     const present = new Set((await net.nexthops.list()).map(({ id }) => id));
-    for (const hop of ([4, 6] as const).map(nowhere)) if (!present.has(hop.id)) await net.nexthops.create(hop);
+    for (const hop of [...families].map(nowhere)) if (!present.has(hop.id)) await net.nexthops.create(hop);
   };
   return {
     largestGroup: LARGEST,
     async ensure(groups) {
-      if (groups().length > 0) await ensureNowhere();
+      await ensureNowhere(new Set(groups().map(({ family }) => family)));
       const present = new Map((await list()).map(({ id, group }) => [id, shown(group ?? [])]));
       const changed = groups().filter((group) => present.get(group.index) !== shown(carriersOf(group)));
       const results = await net.nexthops.apply(
