@@ -33,15 +33,21 @@ const (
 	datagramSize  = 200
 	lastAnswers   = 2 * time.Second // how long after the last datagram answers still count
 	reportedSpans = 200
+	longGap       = 100 * time.Millisecond // looked at again once it is known when nobody could read answers
 	// What a sender may catch up with at once that had to wait for a processor. More would be a burst that no flow of its
 	// rate has, and that queues on the way cannot hold: WireGuard's are 1,024 packets long.
 	mostBehind = 20 * time.Millisecond
 )
 
+// span is a time of the flow, from its start.
+type span struct{ from, to time.Duration }
+
 // schedule says when each datagram is due; where the sender fell behind, the rest moves.
 type schedule struct {
 	interval time.Duration
 	delays   []scheduleDelay
+	// When the sender should have run and did not: nor did what reads the answers.
+	stalls []span
 }
 
 type scheduleDelay struct {
@@ -61,6 +67,8 @@ func (s *schedule) due(number int) time.Duration {
 
 func (s *schedule) fellBehind(number int, by time.Duration) {
 	total := by - mostBehind
+	due := s.due(number)
+	s.stalls = append(s.stalls, span{due, due + by})
 	if n := len(s.delays); n > 0 {
 		total += s.delays[n-1].total
 	}
@@ -139,7 +147,8 @@ type answers struct {
 	start   time.Time
 	sentAt  []atomic.Int64 // nanoseconds after start
 	arrived []atomic.Bool
-	gap     atomic.Int64 // milliseconds
+	gap     time.Duration // the longest of the short ones
+	gaps    []span        // the long ones
 }
 
 func newAnswers(total int) *answers {
@@ -160,8 +169,10 @@ func (a *answers) receive(connection net.Conn, done chan struct{}) {
 			continue
 		}
 		now := time.Since(a.start)
-		if pause := (now - a.dueSince(highest+1, last)).Milliseconds(); pause > a.gap.Load() {
-			a.gap.Store(pause)
+		if since := a.dueSince(highest+1, last); now-since >= longGap {
+			a.gaps = append(a.gaps, span{since, now})
+		} else {
+			a.gap = max(a.gap, now-since)
 		}
 		last = now
 		if number := int(binary.BigEndian.Uint32(buffer)); number < len(a.arrived) {
@@ -180,12 +191,26 @@ func (a *answers) dueSince(next int, last time.Duration) time.Duration {
 	return max(last, time.Duration(a.sentAt[next].Load()))
 }
 
+// largestGap is the longest time in which an answer was due and none came, without that in which nobody could have read it.
+func largestGap(largest time.Duration, gaps, stalls []span) time.Duration {
+	for _, gap := range gaps {
+		rest := gap.to - gap.from
+		for _, stall := range stalls {
+			if both := min(gap.to, stall.to) - max(gap.from, stall.from); both > 0 {
+				rest -= both
+			}
+		}
+		largest = max(largest, rest)
+	}
+	return largest
+}
+
 func summarize(answers *answers, sent int, plan schedule, sendErrors int64) flowReport {
 	arrived := answers.arrived[:sent]
 	report := flowReport{
 		Sent:              sent,
 		SendErrors:        sendErrors,
-		LargestGapMillis:  answers.gap.Load(),
+		LargestGapMillis:  largestGap(answers.gap, answers.gaps, plan.stalls).Milliseconds(),
 		Losses:            []lossSpan{},
 		StartedUnixMillis: answers.start.UnixMilli(),
 	}

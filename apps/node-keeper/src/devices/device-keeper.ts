@@ -23,6 +23,8 @@ export interface DeviceKeeperOptions extends DevicePrograms {
   /** In which rejected units are reported. */
   readonly rejectedFile: string;
   readonly logger: Logger;
+  /** A pod that takes longer is looked at again when it is done: nobody waits for it. Tests wait for each. */
+  readonly longestLookMs?: number;
 }
 
 export const deviceFolders = (
@@ -34,11 +36,10 @@ export const deviceFolders = (
   rejectedFile: join(runFolder, 'rejected.json'),
 });
 
-/** Pods that take longer than this are looked at again when they are done: nobody waits for them. */
 const LONGEST_LOOK_MS = 1000;
 
 /** Starts the jobs of pods side by side, one of each at a time, and waits until they are done, or for the longest look. */
-const createJobs = () => {
+const createJobs = (longestLookMs: number) => {
   const busy = new Set<string>();
   return async (jobs: ReadonlyMap<string, () => Promise<void>>): Promise<void> => {
     const started = [...jobs].flatMap(([podUID, job]) => {
@@ -47,7 +48,7 @@ const createJobs = () => {
       return [job().finally(() => busy.delete(podUID))];
     });
     const over = new AbortController();
-    const late = sleep(LONGEST_LOOK_MS, undefined, { signal: over.signal }).catch(() => {});
+    const late = sleep(longestLookMs, undefined, { signal: over.signal }).catch(() => {});
     await Promise.race([Promise.all(started), late]);
     over.abort();
   };
@@ -99,7 +100,7 @@ export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
     if (stopOthers(supervisor, podUID, undefined, nowMs)) await networks.remove(podUID, nowMs);
   };
   const tryTo = createTryTo(logger, 'pod');
-  const runJobs = createJobs();
+  const runJobs = createJobs(options.longestLookMs ?? LONGEST_LOOK_MS);
 
   return {
     async tend(nowMs) {

@@ -70,9 +70,9 @@ const withAddresses = (addresses: readonly string[] = ADDRESSES): Partial<Device
 const folders = () => deviceFolders(folder);
 const unitFile = (): string => join(folders().unitsDir, `${POD}.json`);
 const write = (unit: object): void => writeFileSync(unitFile(), JSON.stringify(unit));
-const makeKeeper = (over: Partial<typeof programs> = {}): Keeper => {
+const makeKeeper = (over: Partial<typeof programs> & { readonly longestLookMs?: number } = {}): Keeper => {
   const logger = createLogger({ name: 'test', level: 'silent' });
-  const keeper = createDeviceKeeper({ ...programs, ...over, ...folders(), logger });
+  const keeper = createDeviceKeeper({ ...programs, longestLookMs: 60_000, ...over, ...folders(), logger });
   keepers.push(keeper);
   return keeper;
 };
@@ -269,7 +269,7 @@ describe('a pod that is a device', () => {
     const wait = `case "$*" in *${other.netns}*) while [ -e ${hold} ]; do sleep 0.05; done ;; esac`;
     writeFileSync(podStart, `#!/bin/sh\n${wait}\nexec ${programs.podStart} "$@"\n`, { mode: 0o755 });
     writeFileSync(hold, '');
-    const [keeper, pid] = await started(makeKeeper({ podStart }));
+    const [keeper, pid] = await started(makeKeeper({ podStart, longestLookMs: 1000 }));
     const podUID = '0f6e5b1c-2222-4222-8333-444455556666';
     writeFileSync(join(folders().unitsDir, `${podUID}.json`), JSON.stringify(unitOf({ podUID, netns: other.netns })));
     const look = keeper.tend(performance.now()).then(() => 'looked'); // the slow one is begun
