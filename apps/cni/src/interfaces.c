@@ -158,25 +158,18 @@ static void allow_ipv6(const char *name)
 	close(fd);
 }
 
-static int has_ipv6(const struct pod_interface *interface)
-{
-	for (size_t i = 0; i < interface->address_count; i++)
-		if (interface->addresses[i].family == 6)
-			return 1;
-	return 0;
-}
-
 static int settle_interface(int fd, const struct pod_interface *interface, char *problem)
 {
 	unsigned int index = if_nametoindex(interface->name);
 
 	if (!index)
 		return describe(interface, problem);
-	if (has_ipv6(interface))
-		allow_ipv6(interface->name);
-	for (size_t i = 0; i < interface->address_count; i++)
+	for (size_t i = 0; i < interface->address_count; i++) {
+		if (interface->addresses[i].family == 6)
+			allow_ipv6(interface->name);
 		if (add_address(fd, index, &interface->addresses[i]))
 			return describe_address(interface, &interface->addresses[i], problem);
+	}
 	return set_up(fd, index) ? describe(interface, problem) : 0;
 }
 

@@ -141,7 +141,8 @@ static int exchange(const struct request *request, const char *command)
 		return take_answer(request, command, (size_t)length);
 	if (is_del)
 		return 0; /* the pod goes in any case; the agent forgets it when it is back */
-	return fail(request, strcmp(command, "STATUS") ? CODE_TRY_AGAIN : CODE_NOT_AVAILABLE, "the unbounded agent (node-dataplane) does not answer on this node",
+	return fail(request, strcmp(command, "STATUS") ? CODE_TRY_AGAIN : CODE_NOT_AVAILABLE,
+		    "the unbounded agent (node-dataplane) does not answer on this node",
 		    fd < 0 || length < 0 ? strerror(errno) : "the agent closed the connection");
 }
 

@@ -16,8 +16,6 @@ export interface KeptProcess {
   readonly pid: number;
   isAlive(): boolean;
   signal(signal: NodeJS.Signals): void;
-  /** Removes its note: no later keeper finds it. */
-  forget(): void;
 }
 
 /** comm and start time (clock ticks since boot) from proc(5); undefined for a process that is gone or a zombie. */
@@ -31,13 +29,12 @@ const identify = (pid: number): string | undefined => {
   }
 };
 
-const processOf = (pid: number, identity: string, file: string): KeptProcess => ({
+const processOf = (pid: number, identity: string): KeptProcess => ({
   pid,
   isAlive: () => identify(pid) === identity,
   signal(signal) {
     if (identify(pid) === identity) send(pid, signal);
   },
-  forget: () => removeFile(file),
 });
 
 /** It may have ended since it was looked at. */
@@ -61,13 +58,15 @@ const readNote = (file: string): string | undefined => {
 /** Names of all processes that were started and not forgotten. */
 export const notedProcesses = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);
 
+/** Removes the note of a process: no later keeper finds it. */
+export const forgetProcess = (folder: string, name: string): void => removeFile(join(folder, name));
+
 /** The process that an earlier keeper started under the name, if it still runs. */
 export const findProcess = (folder: string, name: string): KeptProcess | undefined => {
-  const file = join(folder, name);
-  const identity = readNote(file);
+  const identity = readNote(join(folder, name));
   if (identity === undefined) return undefined;
   const pid = Number(identity.split(' ')[0]);
-  return pid > 0 && identify(pid) === identity ? processOf(pid, identity, file) : undefined;
+  return pid > 0 && identify(pid) === identity ? processOf(pid, identity) : undefined;
 };
 
 /**
@@ -94,6 +93,6 @@ export const startProcess = (
       } catch (error) {
         onUnnoted(error as Error);
       }
-      resolve(processOf(pid, identity, file));
+      resolve(processOf(pid, identity));
     });
   });

@@ -1,5 +1,5 @@
 import type { Logger } from '@unbounded/telemetry';
-import { type Command, findProcess, type KeptProcess, notedProcesses, startProcess } from './process.ts';
+import { type Command, findProcess, forgetProcess, type KeptProcess, notedProcesses, startProcess } from './process.ts';
 
 /** Milliseconds. A process that keeps dying is given longer and longer rests. */
 const FIRST_REST_MS = 50;
@@ -28,7 +28,7 @@ export interface Supervisor {
   adopt(nowMs: number): void;
   /** Asks it to end, and later kills it. To be called until it returns true: it is gone, and forgotten. @throws Error when its note cannot be removed */
   stop(name: string, nowMs: number): boolean;
-  /** Of all that were tended and are not gone. */
+  /** Of all that were tended and not stopped. */
   names(): string[];
   running(): string[];
   /** How often it was started since this keeper was. */
@@ -64,8 +64,6 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
   const resting = createRests();
   const askedMs = new Map<string, number>();
   const starts = new Map<string, number>();
-  /** The last one of each name that rests: its note stays until another one has it, or the name is not wanted any more. */
-  const dead = new Map<string, KeptProcess>();
 
   const find = (name: string, nowMs: number): Kept | undefined => {
     const found = findProcess(pidsDir, name);
@@ -91,11 +89,10 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
     const restMs = resting.died(name, livedMs, entry.restMs, nowMs);
     logger.warn({ process: name, livedMs, restMs }, 'the process ended');
     kept.delete(name);
-    dead.set(name, entry.process);
   };
 
   const stop = (name: string, nowMs: number): boolean => {
-    const process = kept.get(name)?.process ?? dead.get(name);
+    const process = kept.get(name)?.process;
     if (process?.isAlive()) {
       const asked = askedMs.get(name);
       if (asked === undefined) {
@@ -105,8 +102,8 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
       } else if (nowMs - asked > END_WITHIN_MS) process.signal('SIGKILL');
       return false;
     }
-    process?.forget();
-    for (const forgotten of [kept, dead, resting, askedMs, starts]) forgotten.delete(name);
+    forgetProcess(pidsDir, name);
+    for (const forgotten of [kept, resting, askedMs, starts]) forgotten.delete(name);
     return true;
   };
 
@@ -119,7 +116,6 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
       const fresh = find(name, nowMs) ?? (await start(name, command, nowMs));
       if (!fresh) return undefined;
       kept.set(name, fresh);
-      dead.delete(name);
       return fresh;
     },
     adopt(nowMs) {
@@ -129,7 +125,7 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
       }
     },
     stop,
-    names: () => [...new Set([...kept.keys(), ...dead.keys(), ...resting.names()])],
+    names: () => [...new Set([...kept.keys(), ...resting.names()])],
     running: () => [...kept].filter(([, { process }]) => process.isAlive()).map(([name]) => name),
     startsOf: (name) => starts.get(name) ?? 0,
   };

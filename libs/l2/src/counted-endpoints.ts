@@ -16,7 +16,7 @@ export interface CountedEndpoints {
   readonly counted: readonly NetworkEndpoint[];
   /** NAMESPACE/NAME. */
   readonly passedOver: ReadonlySet<string>;
-  /** One for each node that has too many, and for each that is older than its Network. */
+  /** One for each node that has too many, and for each with some that are older than their Network. */
   readonly problems: readonly L2Problem[];
 }
 

@@ -4,10 +4,10 @@ import { createNftables } from '@unbounded/nftables';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { AgentConfig } from '../agent.config.ts';
 import { checksumPinFolder, createChecksumGuard } from './checksum-guard/checksum-guard.ts';
+import { listFile } from './config.ts';
 import { createGonePods, mayLive } from './gone-pods.ts';
 import { installCniPlugin } from './install.ts';
 import { openPlanGate, type PlanGate } from './plan-gate.ts';
-import { CNI_CONF_NAME } from '@unbounded/config/ownership';
 import { POD_BRIDGE } from './pod-bridge.ts';
 import { releaseOfFormerBoot } from './reservations.ts';
 import { createPodRegistry, type PodAttachment, type PodRegistry } from './pods.ts';
@@ -86,7 +86,7 @@ export const openAttachment = async (
     detachGone,
     releaseOfFormerBoot: () =>
       releaseOfFormerBoot({
-        ...{ folder: config.cniReservationsDir, list: join(dirname(cniSocket), CNI_CONF_NAME) },
+        ...{ folder: config.cniReservationsDir, list: listFile(dirname(cniSocket)) },
         ...{ isUnused, logger },
       }),
     pods,

@@ -66,6 +66,9 @@ export interface CniConfigFolders {
   readonly volatile: string;
 }
 
+/** Our list in its volatile directory: absent from a boot until a plan is applied. */
+export const listFile = (volatile: string): string => join(volatile, CNI_CONF_NAME);
+
 const MODES = { mode: 0o644, directoryMode: 0o755, durable: false };
 
 const leadsTo = (link: string): string | undefined => {
@@ -109,7 +112,7 @@ export const ensureCniConfig = (
   plan: PodsPlan,
   faults: StateFaults = createStateFaults(),
 ): Problem[] => {
-  const [link, file] = [join(folder, CNI_CONF_NAME), join(volatile, CNI_CONF_NAME)];
+  const [link, file] = [join(folder, CNI_CONF_NAME), listFile(volatile)];
   const isOurs = leadsTo(link) === file;
   if (plan.manageCni ? plan.podCidrs.length === 0 : !isOurs) return [];
   let foreign: readonly string[] = [];
@@ -131,5 +134,5 @@ export const ensureCniConfig = (
 };
 
 export const removeCniConfig = ({ configurations, volatile }: CniConfigFolders): void => {
-  remove(join(configurations, CNI_CONF_NAME), join(volatile, CNI_CONF_NAME));
+  remove(join(configurations, CNI_CONF_NAME), listFile(volatile));
 };

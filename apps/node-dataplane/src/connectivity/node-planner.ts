@@ -83,15 +83,26 @@ const RECEIVE_MS = 4000;
 /** Ends that are late still send the old way. */
 const SEND_MS = 20_000;
 
+/** The last result, as long as it is asked for the same. */
+const onceFor = <A extends readonly unknown[], R>(make: (...args: A) => R): ((...args: A) => R) => {
+  let last: { readonly args: A; readonly made: R } | undefined;
+  return (...args) => {
+    if (!last?.args.every((arg, index) => arg === args[index])) last = { args, made: make(...args) };
+    return last!.made;
+  };
+};
+
 /** Leads from plan to plan by the steps between them. */
 const createTransitions = (now: () => number) => {
   let before: NodePlan | undefined;
   let target: NodePlan | undefined;
   let sinceMs = 0;
   const elapsed = (): number => now() - sinceMs;
+  /** The plan of a step is made once: passes and reports read it over and over. */
+  const stepPlan = onceFor(planTransition);
   const effective = (): NodePlan | undefined => {
     if (!before || !target || elapsed() >= RECEIVE_MS + SEND_MS) return target;
-    return planTransition(before, target, elapsed() < RECEIVE_MS ? 'receive' : 'send');
+    return stepPlan(before, target, elapsed() < RECEIVE_MS ? 'receive' : 'send');
   };
   return {
     effective,

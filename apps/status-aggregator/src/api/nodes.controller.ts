@@ -6,7 +6,7 @@ import type { NodeReports } from '../intake.port.ts';
 import { NODE_REPORTS, SEND_JSON } from './api.tokens.ts';
 import { ViewerGuard, ViewerName } from './guards.ts';
 import { schemaRef } from './openapi.ts';
-import { reportedNode } from './reported-node.ts';
+import { reportedJson, reportedNode } from './reported-node.ts';
 import { MOST_NAMES, namesOf, reportedNodes } from './reported-nodes.ts';
 import type { SendJson } from './send-json.ts';
 
@@ -78,8 +78,7 @@ export class NodesController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const found = reportedNode(this.#reports, name);
-    const json = Buffer.from(JSON.stringify({ report: found.report, ageMs: found.ageMs }));
+    const json = Buffer.from(reportedJson(reportedNode(this.#reports, name)));
     await this.#send(request, response, { user, json });
   }
 }

@@ -2,8 +2,13 @@ import type { NodeReports } from '../intake.port.ts';
 import { isNodeName } from '../reports/node-name.ts';
 import { Refusal } from './refusal.ts';
 
+type Reported = NonNullable<ReturnType<NodeReports['report']>>;
+
+/** As clients get it, alone or among others. */
+export const reportedJson = ({ report, ageMs }: Reported): string => JSON.stringify({ report, ageMs });
+
 /** The last report of the node that a path names. @throws Refusal 400 when that is no name, 404 when the node has not reported */
-export const reportedNode = (reports: NodeReports, name: string): NonNullable<ReturnType<NodeReports['report']>> => {
+export const reportedNode = (reports: NodeReports, name: string): Reported => {
   if (!isNodeName(name)) {
     throw new Refusal({
       status: 400,

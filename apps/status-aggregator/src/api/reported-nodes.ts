@@ -1,6 +1,7 @@
 import type { NodeReports } from '../intake.port.ts';
 import { isNodeName } from '../reports/node-name.ts';
 import { Refusal } from './refusal.ts';
+import { reportedJson } from './reported-node.ts';
 
 /** So many names, of the longest, are a line of a request that any proxy takes. */
 export const MOST_NAMES = 20;
@@ -31,7 +32,7 @@ export const reportedNodes = (reports: NodeReports, names: readonly string[], mo
   for (const [index, name] of names.entries()) {
     const found = reports.report(name);
     if (found === undefined) continue;
-    const member = `${JSON.stringify(name)}:${JSON.stringify({ report: found.report, ageMs: found.ageMs })}`;
+    const member = `${JSON.stringify(name)}:${reportedJson(found)}`;
     bytes += Buffer.byteLength(member);
     if (bytes > mostBytes && members.length > 0) return answerOf(members, names.slice(index));
     members.push(member);

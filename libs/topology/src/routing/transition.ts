@@ -42,36 +42,36 @@ const wayOf = (to: Destination, groups: ReadonlyMap<string, GroupPlan>): Way => 
   return { carriage: carriageOf(hops), hops };
 };
 
-const byName = ({ groups }: NodePlan): Map<string, GroupPlan> => new Map(groups.map((group) => [group.name, group]));
+const byName = ({ groups }: Pick<NodePlan, 'groups'>): Map<string, GroupPlan> =>
+  new Map(groups.map((group) => [group.name, group]));
 const byPrefix = ({ blocks }: NodePlan): Map<string, BlockPlan> =>
   new Map(blocks.map((block) => [block.prefix, block]));
 
 const isOpen = (carriage: Carriage): boolean => carriage === 'tunnel' || carriage === 'native';
 
+/** Tunnel endpoints of a plan by the peer's node. */
+type Endpoints = ReadonlyMap<string, readonly TunnelPeer[]>;
+
+const endpointsOf = ({ tunnels }: NodePlan): Endpoints => Map.groupBy(tunnels, ({ node }) => node);
+
 /** Whether the peer can still be called at the address: it has no other one of that family now. */
-const isStillThere = (hop: NextHop, { tunnels }: NodePlan): boolean => {
+const isStillThere = (hop: NextHop, endpoints: Endpoints): boolean => {
   if (hop.protocol === 'WireGuard') return true;
   const family = familyOf(hop.remoteIp);
-  const now = tunnels.filter(({ node, remoteIp }) => node === hop.node && familyOf(remoteIp) === family);
+  const now = (endpoints.get(hop.node) ?? []).filter(({ remoteIp }) => familyOf(remoteIp) === family);
   return now.length === 0 || now.some(({ remoteIp }) => remoteIp === hop.remoteIp);
 };
 
 /** Whether packets go to the node by another protocol than before, at an address that it still has. */
-const isOtherProtocol = (then: NextHop, now: NextHop, after: NodePlan): boolean =>
-  then.node === now.node && then.protocol !== now.protocol && isStillThere(then, after);
+const isOtherProtocol = (then: NextHop, now: NextHop, endpoints: Endpoints): boolean =>
+  then.node === now.node && then.protocol !== now.protocol && isStillThere(then, endpoints);
 
-/** The members of a former group that go on carrying in the first step. */
-const formerMembers = (former: GroupPlan, now: GroupPlan | undefined, after: NodePlan): GroupMember[] => {
-  if (!now) {
-    const peers = new Set(after.probes.map(({ node }) => node));
-    return former.members.filter((member) => peers.has(member.node) && isStillThere(member, after));
-  }
-  // Gateways that are no more carry nothing, and those that are new carry from now on.
-  return now.members.map((member): GroupMember => {
+/** Gateways that are no more carry nothing, and those that are new carry from now on. */
+const formerMembers = (former: GroupPlan, now: GroupPlan, endpoints: Endpoints): GroupMember[] =>
+  now.members.map((member): GroupMember => {
     const then = former.members.find(({ node }) => node === member.node);
-    return then && isOtherProtocol(then, member, after) ? { ...then, tier: member.tier } : member;
+    return then && isOtherProtocol(then, member, endpoints) ? { ...then, tier: member.tier } : member;
   });
-};
 
 /**
  * Whether a block waits: both its ways are open, and the old one still leads to those who have it. That is so where the same nodes are reached
@@ -79,38 +79,41 @@ const formerMembers = (former: GroupPlan, now: GroupPlan | undefined, after: Nod
  * address of a node, to another node that has the block now, and without a gateway that is none any more packets go at once: nobody
  * is left at the old end.
  */
-const waits = (then: Way, now: Way, ends: { readonly isSameKind: boolean; readonly after: NodePlan }): boolean => {
+const waits = (then: Way, now: Way, ends: { readonly isSameKind: boolean; readonly endpoints: Endpoints }): boolean => {
   if (!isOpen(then.carriage) || !isOpen(now.carriage)) return false;
   if (then.carriage === 'native' || now.carriage === 'native') return then.carriage !== now.carriage;
   if (!ends.isSameKind) return true;
-  return then.hops.some((hop) => now.hops.some((other) => isOtherProtocol(hop, other, ends.after)));
+  return then.hops.some((hop) => now.hops.some((other) => isOtherProtocol(hop, other, ends.endpoints)));
 };
 
 const groupOf = (to: Destination): string | undefined =>
   typeof to === 'object' && 'group' in to ? to.group : undefined;
 
-/** What the blocks of the former plan are sent by in the first step. */
-const formerGroups = (before: NodePlan, after: NodePlan): ReadonlyMap<string, GroupPlan> => {
-  const now = byName(after);
-  return new Map(
-    before.groups.map((group) => {
-      const members = formerMembers(group, now.get(group.name), after);
-      return [group.name, { ...group, members }] as const;
-    }),
-  );
+/** The former groups, with the members that go on carrying in the first step. */
+const formerGroups = (before: NodePlan, after: NodePlan): GroupPlan[] => {
+  const [now, endpoints] = [byName(after), endpointsOf(after)];
+  const peers = new Set(after.probes.map(({ node }) => node));
+  return before.groups.map((group) => {
+    const same = now.get(group.name);
+    const members = same
+      ? formerMembers(group, same, endpoints)
+      : group.members.filter((member) => peers.has(member.node) && isStillThere(member, endpoints));
+    return { ...group, members };
+  });
 };
 
 /** Prefixes whose packets go unencrypted before and after, but another way, and for which the old one is good for a while. */
 export const changedPrefixes = (before: NodePlan, after: NodePlan): Set<string> => {
   const [old, oldGroups, groups] = [byPrefix(before), byName(before), byName(after)];
-  const former = formerGroups(before, after);
+  const endpoints = endpointsOf(after);
+  const former = byName({ groups: formerGroups(before, after) });
   const changed = after.blocks.filter(({ prefix, to }) => {
     const known = old.get(prefix);
     if (!known) return false;
     const left = groupOf(known.to);
     if (left !== undefined && former.get(left)?.members.length === 0) return false;
     const isSameKind = (left === undefined) === (groupOf(to) === undefined);
-    return waits(wayOf(known.to, oldGroups), wayOf(to, groups), { isSameKind, after });
+    return waits(wayOf(known.to, oldGroups), wayOf(to, groups), { isSameKind, endpoints });
   });
   return new Set(changed.map(({ prefix }) => prefix));
 };
@@ -190,7 +193,7 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
     blocks,
     groups: groupsFor(
       blocks,
-      step === 'receive' ? { ...before, groups: [...formerGroups(before, after).values()] } : after,
+      step === 'receive' ? { ...before, groups: formerGroups(before, after) } : after,
       after,
       before,
     ),

@@ -21,9 +21,9 @@ export const noteOrigin = (): void => {
 };
 
 /** undefined: the lab of a test, which did not note it, or one whose note was cut off. */
-export const readOrigin = (file = originFile): Origin | undefined => {
+export const readOrigin = (): Origin | undefined => {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Origin;
+    return JSON.parse(readFileSync(originFile, 'utf8')) as Origin;
   } catch {
     return undefined;
   }

@@ -16,12 +16,12 @@ import { changeRules, isSameRule, listRules } from '../../kernel/routing-rules.t
 
 const FAMILIES = [4, 6] as const;
 
-const isOf = (family: (typeof FAMILIES)[number], prefix: string): boolean =>
-  familyOf(prefix) === (family === 4 ? 'ip' : 'ip6');
+/** Families that have a route: a kernel may have no IPv6. */
+const familiesOf = (routes: readonly { readonly prefix: string }[]) =>
+  FAMILIES.filter((family) => routes.some(({ prefix }) => familyOf(prefix) === (family === 4 ? 'ip' : 'ip6')));
 
-/** Of families that have a route: a kernel may have no IPv6. */
 const transitRules = ({ transitRoutes = [] }: KernelPlan): RuleSpec[] =>
-  FAMILIES.filter((family) => transitRoutes.some(({ prefix }) => isOf(family, prefix))).map((family) => ({
+  familiesOf(transitRoutes).map((family) => ({
     family,
     priority: TRANSIT_RULE_PRIORITY,
     table: TRANSIT_ROUTE_TABLE,
@@ -32,7 +32,7 @@ const transitRules = ({ transitRoutes = [] }: KernelPlan): RuleSpec[] =>
 /** That the plan needs. */
 export const rulesOf = (plan: KernelPlan): RuleSpec[] => [
   ...(plan.dataplane === 'netlink'
-    ? FAMILIES.filter((family) => plan.routes.some(({ prefix }) => isOf(family, prefix))).map((family) => ({
+    ? familiesOf(plan.routes).map((family) => ({
         family,
         priority: RULE_PRIORITY,
         table: plan.routeTable,

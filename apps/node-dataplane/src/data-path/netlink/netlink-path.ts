@@ -57,7 +57,7 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults
       await removeStaleNexthops(net, new Set(objects.nexthops.map(({ id }) => id)));
       indexes.keepOnly(objects.names);
       numbers.write(indexes.toJSON());
-      detachFormerFilters(await net.links.list(), pinFolder);
+      await detachFormerFilters(net, pinFolder);
       removePins(pinFolder); // unpinned links let go of their devices
     },
     async compare(now) {
