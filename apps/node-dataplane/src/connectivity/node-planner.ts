@@ -88,7 +88,7 @@ const onceFor = <A extends readonly unknown[], R>(make: (...args: A) => R): ((..
   let last: { readonly args: A; readonly made: R } | undefined;
   return (...args) => {
     if (!last?.args.every((arg, index) => arg === args[index])) last = { args, made: make(...args) };
-    return last!.made;
+    return last.made;
   };
 };
 
