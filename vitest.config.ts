@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { V8_OPTIONS } from './libs/config/src/node-command.ts';
+import { AGENT_V8_OPTIONS } from './libs/config/src/node-command.ts';
 import { globsOf, LAYERS } from './tools/suite/src/layers.ts';
 import LongestFirst, { RANDOM_ORDER } from './tools/suite/src/longest-first.ts';
 import { multiplyRuns, PROPERTY_RUNS } from './tools/suite/src/property-runs.ts';
@@ -18,7 +18,8 @@ const projects = LAYERS.map((layer, order) => {
       include,
       exclude: ['**/node_modules/**', '**/dist/**', ...exclude],
       pool: 'forks' as const,
-      execArgv: [...V8_OPTIONS],
+      // Threads of V8 that collect garbage have no processor of their own here: without them unit specs take a tenth less.
+      execArgv: [...AGENT_V8_OPTIONS],
       maxWorkers: layer.workers,
       // Pure code is loaded once for each worker, not for each spec: that took half of the processor time.
       isolate: !isUnit,

@@ -19,3 +19,5 @@ export const AGENT_V8_OPTIONS = [...V8_OPTIONS, REALTIME_V8_OPTION] as const;
 
 /** Our own Node and the options that it is started with; options of the caller, a program and its arguments follow. */
 export const nodeCommand: readonly [program: string, ...options: string[]] = [process.execPath, ...V8_OPTIONS];
+/** The same for the node agent. */
+export const agentCommand: readonly [program: string, ...options: string[]] = [process.execPath, ...AGENT_V8_OPTIONS];

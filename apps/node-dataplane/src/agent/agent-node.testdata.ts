@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { nodeCommand } from '@unbounded/config/node-command';
+import { agentCommand } from '@unbounded/config/node-command';
 import { readConfig } from '@unbounded/config';
 import { CNI_SOCKET } from '@unbounded/config/ownership';
 import type { HostServices } from '@unbounded/host';
@@ -24,7 +24,7 @@ mount -t sysfs sysfs /sys; mount -t bpf bpf /sys/fs/bpf
 exec "$0" "$@"`;
 
 /** For unshare(1), before the program. */
-export const NAMESPACES = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand];
+export const NAMESPACES = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...agentCommand];
 const OUTPUT = { encoding: 'utf8', maxBuffer: 64 << 20 } as const;
 const reportIn = (printed: string): unknown => JSON.parse(printed.trimEnd().split('\n').at(-1)!);
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { nodeCommand } from '@unbounded/config/node-command';
+import { agentCommand } from '@unbounded/config/node-command';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Report } from './dataplane.scenario.ts';
 
@@ -12,7 +12,7 @@ exec "$0" "$@"`;
 
 const run = (...argv: readonly string[]): Report => {
   const scenario = join(import.meta.dirname, 'dataplane.scenario.ts');
-  const unshare = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
+  const unshare = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...agentCommand, scenario];
   const printed = execFileSync('unshare', [...unshare, ...argv], { encoding: 'utf8', maxBuffer: 64 << 20 });
   return JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;
 };

@@ -304,7 +304,7 @@ const leaveToNetlink = async ({ net }: Dataplane): Promise<Report['filters']> =>
   const before = filtered();
   const path = openNetlinkPath(net, { indexFile: join(STATE_FOLDER, 'hops.json'), pinFolder: PIN_FOLDER });
   const links = new Map((await net.links.list()).map((link) => [link.name, link]));
-  await path.prepare(planFor('w1', 'VXLAN', 'netlink'), links);
+  await path.prepare(planFor('w1', 'VXLAN', 'netlink'), links, new Set());
   await path.removeLeftovers();
   return { before, after: filtered() };
 };

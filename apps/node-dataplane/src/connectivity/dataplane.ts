@@ -91,16 +91,21 @@ const ensurePods = async (
   return problems;
 };
 
+interface Devices {
+  readonly links: ReadonlyMap<string, Link>;
+  readonly down: ReadonlySet<string>;
+}
+
 /** Groups into the kernel, then what points at them. Undefined: the groups could not be written. */
 const ensureForwarding = async (
   { path, health, logger }: Dataplane,
   plan: KernelPlan,
-  links: ReadonlyMap<string, Link>,
+  { links, down }: Devices,
 ): Promise<Problem[] | undefined> => {
   const { probes, echoes, role, servedSites, mtuBytes } = plan;
   const echo = links.get(DEVICES.echo);
   const echoing = echoes && echo ? { echoes, echoDevice: { name: echo.name, index: echo.index } } : {};
-  const { groups, problems } = await path.prepare(plan, links);
+  const { groups, problems } = await path.prepare(plan, links, down);
   try {
     const found = await health.apply({
       probes,
@@ -153,11 +158,11 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
     network,
   });
   const arpProblems = await ensureArpTable(dataplane, plan, { ...devices, network });
-  const tunnelProblems = await settleTunnels(net, { specs, ...devices }, firewall.state, guard);
+  const tunnels = await settleTunnels(net, { specs, ...devices }, firewall.state, guard);
   const endpointOf: EndpointOf = (device, peer) => paths.endpointOf(device, peer);
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, { ...context, endpointOf });
   const pathProblems = await paths.apply(plan, links);
-  const forwarded = await ensureForwarding(dataplane, plan, links);
+  const forwarded = await ensureForwarding(dataplane, plan, { links, down: tunnels.down });
   const echoRoutes = planEchoRoutes(plan, links);
   const wantedRoutes = [...path.routes(plan, links), ...planBridgeRoutes(plan, links), ...echoRoutes];
   const routes = await ensureRoutes(net, wantedRoutes, ROUTE_PROTOCOL, (route) => echoRoutes.includes(route));
@@ -175,7 +180,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
     ...firewall.problems,
     ...arpProblems,
     ...guard.problems,
-    ...tunnelProblems,
+    ...tunnels.problems,
     ...routes.problems,
     ...routes.ofPeers,
     ...routes.foreign,

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { nodeCommand } from '@unbounded/config/node-command';
+import { agentCommand } from '@unbounded/config/node-command';
 import { expect, test } from 'vitest';
 import type { Report } from './forwarding.scenario.ts';
 
@@ -12,7 +12,7 @@ exec "$0" "$@"`;
 
 test('a route and a next-hop group that are taken away show as wanted and not present, until they are repaired', () => {
   const scenario = join(import.meta.dirname, 'forwarding.scenario.ts');
-  const unshare = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
+  const unshare = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...agentCommand, scenario];
   const printed = execFileSync('unshare', unshare, { encoding: 'utf8' });
   const report = JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;
   expect(report.tables).toEqual(expect.arrayContaining(['nexthop groups', 'routes 252']));

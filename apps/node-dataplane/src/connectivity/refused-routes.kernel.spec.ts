@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { nodeCommand } from '@unbounded/config/node-command';
+import { agentCommand } from '@unbounded/config/node-command';
 import { expect, test } from 'vitest';
 import type { Report } from './refused-routes.scenario.ts';
 
@@ -11,10 +11,10 @@ mount -t sysfs sysfs /sys; mount -t bpf bpf /sys/fs/bpf
 exec "$0" "$@"`;
 
 test.each(['ebpf', 'netlink'])(
-  'an address of a peer to which the kernel takes no plain route stops nothing but the way to that peer (%s)',
+  'an address to which the kernel takes no plain route, and a tunnel whose port is taken, stop nothing but what leads by them (%s)',
   (kind) => {
     const scenario = join(import.meta.dirname, 'refused-routes.scenario.ts');
-    const unshare = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
+    const unshare = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...agentCommand, scenario];
     const printed = execFileSync('unshare', [...unshare, 'auto', kind], { encoding: 'utf8' });
     const report = JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;
     const seen = {
@@ -24,6 +24,7 @@ test.each(['ebpf', 'netlink'])(
       hasRule: kind === 'netlink',
       hasGoodRoute: true,
     };
-    expect(report).toEqual({ '10.1.0.255': seen, '10.77.0.9': seen });
+    const tunnel = { ...seen, reasons: ['DeviceFailed'] };
+    expect(report).toEqual({ '10.1.0.255': seen, '10.77.0.9': seen, tunnel });
   },
 );

@@ -18,8 +18,11 @@ export interface DataPath {
   render(plan: NodePlan): KernelPlan;
   /** Brings the source checks of tunnel devices into force that this data path has; which devices have one. */
   guard(plan: KernelPlan, links: ReadonlyMap<string, Link>): Guard;
-  /** Brings into being what groups consist of, and says what the groups are to be. */
-  prepare(plan: KernelPlan, links: ReadonlyMap<string, Link>): Promise<Prepared>;
+  /**
+   * Brings into being what groups consist of, and says what the groups are to be.
+   * @param down names of tunnel devices that are there and down
+   */
+  prepare(plan: KernelPlan, links: ReadonlyMap<string, Link>, down: ReadonlySet<string>): Promise<Prepared>;
   /** Writes what points at the groups. */
   apply(): Promise<readonly Problem[]>;
   routes(plan: KernelPlan, links: ReadonlyMap<string, Link>): readonly RouteSpec[];

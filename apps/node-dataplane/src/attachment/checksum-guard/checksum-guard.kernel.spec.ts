@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nodeCommand } from '@unbounded/config/node-command';
+import { agentCommand } from '@unbounded/config/node-command';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Report } from './checksum-guard.scenario.ts';
 import { HONEST_LATE, REWRITES } from './rewrites.testdata.ts';
@@ -21,7 +21,7 @@ beforeAll(() => {
   const source = join(import.meta.dirname, '../source-guard/frame-socket.c');
   execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-o', sender, source]);
   const scenario = join(import.meta.dirname, 'checksum-guard.scenario.ts');
-  const argv = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
+  const argv = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...agentCommand, scenario];
   const printed = execFileSync('unshare', [...argv, sender, '/sys/fs/bpf/unbounded/v1'], { encoding: 'utf8' });
   report = JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;
 }, 60_000);

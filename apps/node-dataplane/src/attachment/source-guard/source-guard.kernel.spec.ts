@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nodeCommand } from '@unbounded/config/node-command';
+import { agentCommand } from '@unbounded/config/node-command';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HONEST, HOSTILE } from './attempts.testdata.ts';
 import { DROP_REASONS } from './guard-expressions.ts';
@@ -30,7 +30,7 @@ beforeAll(() => {
     'sh',
     '-c',
     ENTER,
-    ...nodeCommand,
+    ...agentCommand,
     scenario,
     sender,
     PLUGIN,

@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { nodeCommand } from '@unbounded/config/node-command';
+import { agentCommand } from '@unbounded/config/node-command';
 import { STATS } from '@unbounded/bpf-maps';
 import { PIN_FOLDER } from '@unbounded/config/ownership';
 import { NODE_FEATURES } from '@unbounded/crds';
@@ -225,7 +225,7 @@ const addPod = (ns: Record<Place, Netns>): void => {
 
 export const startNode = (name: string, netns: Netns, args: NodeArgs): Talk<NodeAnswer> => {
   const scenario = join(import.meta.dirname, 'node-addresses.scenario.ts');
-  const inside = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
+  const inside = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...agentCommand, scenario];
   return talkTo(spawn('nsenter', [`--net=${netns.path}`, ...inside, JSON.stringify(args)]), name);
 };
 

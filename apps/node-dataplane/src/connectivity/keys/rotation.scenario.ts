@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, w
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { nodeCommand } from '@unbounded/config/node-command';
+import { agentCommand } from '@unbounded/config/node-command';
 import { appEntry } from '@unbounded/testing';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import type { FlowCount, FlowSettings } from './flow.scenario.ts';
@@ -138,7 +138,7 @@ export const enterNode = async (folder: string, netns: Netns, undo: AsyncDisposa
     enter,
     inNode: (...argv: string[]): string => run('nsenter', ...enter, ...argv),
     program: (file: string, ...argv: string[]): ChildProcess =>
-      spawn('nsenter', [...enter, ...nodeCommand, file, ...argv], {
+      spawn('nsenter', [...enter, ...agentCommand, file, ...argv], {
         stdio: ['ignore', 'pipe', 'inherit'],
         env: { ...process.env, ROTATION_TIMES: JSON.stringify(TIMES) },
       }),

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { nodeCommand } from '@unbounded/config/node-command';
+import { agentCommand } from '@unbounded/config/node-command';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import type { FlowCount, FlowSettings } from '../../connectivity/keys/flow.scenario.ts';
 import { endFlow, enterNode, overflowedIn, plugPod, run, until } from '../../connectivity/keys/rotation.scenario.ts';
@@ -99,7 +99,7 @@ const agentsOf = (root: string, via: 'clsact' | undefined) => {
     const objectPath = join(objects[programs], 'unbounded_encap.bpf.o');
     const all: AgentOptions = { name, objectPath, ...(via === undefined ? {} : { via }), ...options };
     const conditions = layout === 'next' ? ['--conditions=next-layout'] : [];
-    return [...CONFINED, ...nodeCommand, ...conditions, '--import', STEPS, AGENT, JSON.stringify(all)];
+    return [...CONFINED, ...agentCommand, ...conditions, '--import', STEPS, AGENT, JSON.stringify(all)];
   };
 };
 

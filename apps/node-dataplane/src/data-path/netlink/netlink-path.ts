@@ -35,8 +35,10 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults
     groups: 'routes',
     render: (plan) => renderPlan('netlink', plan),
     guard: (plan) => nftGuard(plan),
-    async prepare(plan, links) {
-      objects = planRouteObjects(plan, new Map([...links].map(([name, { index }]) => [name, index])), indexes);
+    async prepare(plan, links, down) {
+      // The kernel refuses what leads by a device that is down, and one such route would keep all others out.
+      const usable = [...links].filter(([name]) => !down.has(name));
+      objects = planRouteObjects(plan, new Map(usable.map(([name, { index }]) => [name, index])), indexes);
       numbers.write(indexes.toJSON());
       const problems = [
         ...(await ensureNeighbours(net, objects.neighbours)),
