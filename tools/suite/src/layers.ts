@@ -34,7 +34,7 @@ const [CI, NEEDS_TEST] = ['ci', ['test']] as const;
 
 /** In the order in which they run: what fails soonest comes first. */
 export const LAYERS: readonly Layer[] = [
-  { name: 'unit', tier: CI, roles: '', workers: 2, needs: ['base'], budgetSeconds: 70, cachedBy: 'checkout' },
+  { name: 'unit', tier: CI, roles: '', workers: 3, needs: ['base'], budgetSeconds: 70, cachedBy: 'checkout' },
   { name: 'bpf', tier: CI, roles: '.bpf', workers: 2, needs: NEEDS_TEST, budgetSeconds: 5 },
   { name: 'fuzz', tier: CI, roles: '.fuzz', workers: 1, needs: ['fuzz'], budgetSeconds: 34 },
   { name: 'kernel', tier: CI, roles: '.kernel', workers: 5, needs: NEEDS_TEST, budgetSeconds: 190 },

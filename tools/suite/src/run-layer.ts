@@ -28,12 +28,23 @@ export const runCommand = async (command: readonly string[], env: NodeJS.Process
 
 export type Timed = Pick<LayerResult, 'passed' | 'wallSeconds' | 'processorSeconds' | 'slowness'>;
 
+/** What the end of a layer shows is good for the begin of the next: it takes a second. */
+const FRESH_MS = 1000;
+let measured = { atMs: Number.NEGATIVE_INFINITY, slowness: 1 };
+const slownessNow = (): number => {
+  if (performance.now() - measured.atMs > FRESH_MS) {
+    const slowness = measureSlowness(availableParallelism());
+    measured = { atMs: performance.now(), slowness };
+  }
+  return measured.slowness;
+};
+
 export const timed = async (work: () => Promise<boolean>): Promise<Timed> => {
-  const slowBefore = measureSlowness(availableParallelism());
+  const slowBefore = slownessNow();
   const [startedMs, usedBefore] = [performance.now(), childrenSeconds()];
   const passed = await work();
   const wallSeconds = (performance.now() - startedMs) / MS_PER_SECOND;
-  const slowness = Math.max(slowBefore, measureSlowness(availableParallelism()));
+  const slowness = Math.max(slowBefore, slownessNow());
   return { passed, wallSeconds, processorSeconds: childrenSeconds() - usedBefore, slowness };
 };
 

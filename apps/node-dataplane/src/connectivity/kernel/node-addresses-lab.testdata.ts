@@ -42,6 +42,12 @@ exec "$0" "$@"`;
 const API = { apiVersion: 'net.unbounded-cloud.io/v1alpha1' } as const;
 const object = (kind: string, name: string, rest: object): object => ({ ...API, kind, metadata: { name }, ...rest });
 
+/**
+ * A process that starves for less than two seconds must not count as dead: flows would go by another gateway, which knows nothing of a
+ * connection that the first one masqueraded.
+ */
+const HEALTH = { transmitInterval: '200ms', detectMultiplier: 10 } as const;
+
 /** The objects; gateways for which `isNew` is false are of the version before. */
 const objectsFor = (
   keys: Readonly<Record<NodeName, string>>,
@@ -72,7 +78,7 @@ const objectsFor = (
           nodeCidrs: [`10.${site}.0.0/24`, `fd00:${site}::/64`],
           podCidrAssignments: [{ cidrBlocks: [`100.${64 + site}.0.0/16`, `fd64:${64 + site}::/32`] }],
           tunnelProtocol: 'VXLAN',
-          healthCheckSettings: { transmitInterval: '200ms', detectMultiplier: 3 },
+          healthCheckSettings: HEALTH,
         },
       }),
     ),
@@ -101,7 +107,7 @@ const objectsFor = (
         spec: {
           gatewayPools: ['p1', 'p2'],
           tunnelProtocol: 'VXLAN',
-          healthCheckSettings: { transmitInterval: '200ms', detectMultiplier: 3 },
+          healthCheckSettings: HEALTH,
         },
       }),
     ],

@@ -1,7 +1,7 @@
 import { describe } from 'vitest';
 import { testMigration } from './migration.testdata.ts';
 
-/** An odd number, so that agents go on and back in turn. Every step: migration-clsact.matrix.spec.ts. */
+/** An odd number, so that agents go on and back in turn. Every step: migration.matrix.spec.ts. */
 const KILL_EVERY = 5;
 
 describe('programs attached by clsact', () => {

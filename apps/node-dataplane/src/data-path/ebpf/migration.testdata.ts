@@ -124,7 +124,7 @@ const testLeftovers = (bed: Bed): void => {
 };
 
 const testKills = (bed: Bed, every: number): void => {
-  const which = every === 1 ? 'any' : `every ${every}th`;
+  const which = every === 1 ? 'any' : `one in ${every}`;
   test(
     `an agent that is killed before ${which} of its steps leaves a node that forwards, and either version goes on from there`,
     { timeout: 900_000 },
