@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { choice, type ConfigOf, flag, healthAddress, option, path, port, text, whole } from '@unbounded/config';
+import { choice, type ConfigOf, flag, healthAddress, option, path, port, text, textOr, whole } from '@unbounded/config';
 import {
   CNI_CONF_FOLDER,
   CNI_SOCKET,
@@ -14,7 +14,7 @@ import { DEFAULT_NAMESPACE } from '@unbounded/crds';
 const beside = (relative: string): string => join(import.meta.dirname, '../../..', relative);
 
 export const agentOptions = {
-  nodeName: option(text(process.env['NODE_NAME'] ?? ''), 'The Node that this agent serves; NODE_NAME when not given.'),
+  nodeName: option(textOr('NODE_NAME'), 'The Node that this agent serves; NODE_NAME when not given.'),
   kubeconfig: option(path, 'Cluster to follow; not set: KUBECONFIG, else the service account of the pod.'),
   manifestsDir: option(path, 'Directory of YAML manifests to read the objects from, instead of an API server.'),
   dataplane: option(
@@ -88,5 +88,8 @@ export const agentOptions = {
   ),
   logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'Lowest level that is logged.'),
 } as const;
+
+/** What a node is called matters to none of what is taken away. */
+export const cleanupOptions = { ...agentOptions, nodeName: option(text(''), 'Not needed.') };
 
 export type AgentConfig = ConfigOf<typeof agentOptions>;

@@ -1,13 +1,13 @@
 import { loadConfig } from '@unbounded/config';
 import { listenAddresses, runHost } from '@unbounded/host';
-import { agentOptions } from './agent.config.ts';
+import { agentOptions, cleanupOptions } from './agent.config.ts';
 import { agentModule } from './agent.module.ts';
 import { cleanUp } from './agent/cleanup.ts';
 import { sectionsOf } from './agent/sections.ts';
 
 if (process.argv[2] === 'cleanup') {
   process.argv.splice(2, 1);
-  const config = loadConfig('node-dataplane cleanup', agentOptions, process);
+  const config = loadConfig('node-dataplane cleanup', cleanupOptions, process);
   try {
     await cleanUp(config, (line) => void process.stdout.write(`${line}\n`), sectionsOf(config));
   } catch (error) {

@@ -1,7 +1,19 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 
-import { choice, ConfigError, describeConfig, duration, flag, option, path, port, readConfig, text } from './index.ts';
+import {
+  choice,
+  ConfigError,
+  describeConfig,
+  duration,
+  flag,
+  option,
+  path,
+  port,
+  readConfig,
+  text,
+  textOr,
+} from './index.ts';
 
 const options = {
   healthPort: option(port(9999), 'The port.'),
@@ -38,6 +50,17 @@ test.each([
   [['--renew-every', '5'], '--renew-every is "5": must be a duration like 250ms, 15s, 5m or 1h'],
   [['--kubeconfig', ''], '--kubeconfig is "": must not be empty'],
 ])('%j is refused: %s', (argv, message) => expect(() => read(argv)).toThrow(message));
+
+test('what has no default is the setting, else a variable of the process; with neither it is missing', () => {
+  const name = { nodeName: option(textOr('TEST_NODE_NAME'), 'The Node.') };
+  const missing = '--node-name is missing: must be given, or TEST_NODE_NAME be set';
+  expect(() => readConfig(name, { argv: [], env: {} })).toThrow(missing);
+  expect(() => readConfig(name, { argv: ['--node-name='], env: {} })).toThrow('--node-name is "": must be given');
+  vi.stubEnv('TEST_NODE_NAME', 'w1');
+  expect(readConfig(name, { argv: [], env: {} })).toEqual({ nodeName: 'w1' });
+  expect(readConfig(name, { argv: ['--node-name', 'w2'], env: {} })).toEqual({ nodeName: 'w2' });
+  vi.unstubAllEnvs();
+});
 
 test('all problems are told at once, unknown flags among them', () => {
   const attempt = () => read(['--helth-port', '1', '--mode', 'c'], { UNBOUNDED_LEADER_ELECT: 'no' });

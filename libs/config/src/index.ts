@@ -9,5 +9,6 @@ export {
   path,
   port,
   text,
+  textOr,
   whole,
 } from './schemas.ts';

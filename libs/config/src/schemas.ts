@@ -37,6 +37,14 @@ export const text = (defaultValue: string): z.ZodType<string> =>
     .optional()
     .transform((given) => given ?? defaultValue);
 
+/** Text that must not be empty: the setting's, else that of a variable of the process, as a pod spec gives it. */
+export const textOr = (variable: string): z.ZodType<string> =>
+  z
+    .string()
+    .optional()
+    .transform((given) => given ?? process.env[variable] ?? '')
+    .refine((value) => value !== '', `must be given, or ${variable} be set`);
+
 const VALID_BLOCKS =
   'must be blocks like 10.96.0.0/12 or fd00:10:96::/112, comma-separated, without bits after their length';
 

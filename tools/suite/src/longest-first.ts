@@ -12,8 +12,9 @@ export const RANDOM_ORDER = 'UNBOUNDED_RANDOM_ORDER';
 export const LONG: readonly (readonly [file: string, seconds: number])[] = [
   ['apps/node-dataplane/src/connectivity/keys/rotation.kernel.spec.ts', 110],
   ['apps/node-dataplane/src/data-path/ebpf/migration-clsact.kernel.spec.ts', 40],
-  ['apps/node-dataplane/src/data-path/ebpf/migration-tcx.kernel.spec.ts', 90],
+  ['apps/node-dataplane/src/data-path/ebpf/migration-tcx.kernel.spec.ts', 35],
   ['apps/node-dataplane/src/connectivity/paths/paths.kernel.spec.ts', 85],
+  ['apps/node-dataplane/src/connectivity/kernel/node-addresses.kernel.spec.ts', 70],
   ['apps/node-keeper/src/relay/relay.kernel.spec.ts', 75],
   ['apps/node-dataplane/src/agent/troubled-section.kernel.spec.ts', 65],
   ['apps/static-egress/src/ownership.kube.spec.ts', 35],

@@ -49,6 +49,8 @@ const startReplica = async (): Promise<Replica> => {
 
 let replicas: readonly [Replica, Replica];
 let client: AggregatorClient;
+/** Resolves when it answers. */
+let apiServer: (signal: AbortSignal) => Promise<void>;
 beforeEach(async () => {
   replicas = [await startReplica(), await startReplica()];
   const slices = replicas.map(({ port }) => ({
@@ -56,9 +58,9 @@ beforeEach(async () => {
     ...{ endpoints: [{ addresses: ['127.0.0.1'] }], ports: [{ name: PORT_NAME, port }] },
   }));
   const bundle = { data: { 'ca.crt': readFileSync(file('cert'), 'utf8') } };
-  const cluster = {
-    client: () => ({ listAll: () => Promise.resolve(slices), get: () => Promise.resolve(bundle) }),
-  } as unknown as Cluster;
+  apiServer = () => Promise.resolve();
+  const listAll = ({ signal }: { signal: AbortSignal }) => apiServer(signal).then(() => slices);
+  const cluster = { client: () => ({ listAll, get: () => Promise.resolve(bundle) }) } as unknown as Cluster;
   client = createAggregatorClient(cluster, { ...PLACE, tokenFile: file('token') });
 });
 afterEach(() => {
@@ -115,4 +117,13 @@ test('where there is no other, the same is taken again', async () => {
   await push(SILENT_MS);
   used.status = 204;
   expect(await push()).toBe('accepted');
+});
+
+test('an API server that does not answer leaves time for a push to who is known', async () => {
+  const [used, other] = await firstTo();
+  used.status = undefined;
+  await push(SILENT_MS);
+  apiServer = (signal) => once(signal, 'abort').then(() => Promise.reject(signal.reason as Error));
+  expect(await push(10_000)).toBe('accepted');
+  expect(other.pushes).toBe(1);
 });

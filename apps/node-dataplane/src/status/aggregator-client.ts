@@ -59,6 +59,9 @@ const find = async (cluster: Cluster, { namespace, service }: AggregatorPlace, s
   return { endpoints, authority };
 };
 
+/** Of an API server that does not answer, where it is known without it who takes reports. */
+const FIND_MS = 3000;
+
 interface Target {
   readonly endpoint: Endpoint;
   readonly agent: Agent;
@@ -159,7 +162,8 @@ export const createAggregatorClient = (
   let found: Found | undefined;
   const connect = async (signal: AbortSignal): Promise<Target> => {
     try {
-      found = await find(cluster, place, signal);
+      // The rest of the time is for the push, by what is known.
+      found = await find(cluster, place, found ? AbortSignal.any([signal, AbortSignal.timeout(FIND_MS)]) : signal);
     } catch (error) {
       // Without an API server they are where they were.
       if (!found || error instanceof NoAggregatorError) throw error;

@@ -1,5 +1,6 @@
+import { Writable } from 'node:stream';
 import { acceptPush, type HeldReport, type NodeReport, type Push } from '@unbounded/status';
-import { silentLogger } from '@unbounded/telemetry';
+import { createLogger, silentLogger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPushLoop, type PushLoop, type PushTimings } from './push-loop.ts';
@@ -46,6 +47,25 @@ afterEach(() => loop?.stop());
 
 const start = (send: SendPush, timings: Partial<PushTimings> = {}): PushLoop =>
   (loop = createPushLoop({ report: () => report, send, logger, timings: { ...TIMINGS, ...timings } }));
+
+it('that fails for another reason than before is logged, and once for each reason', async () => {
+  const lines: string[] = [];
+  const destination = new Writable({
+    write: (chunk: Buffer, _, done) => (lines.push(...String(chunk).trimEnd().split('\n')), done()),
+  });
+  const reasons = ['there is no Service', 'there is no Service', 'answers 401', 'answers 401', 'answers 401'];
+  let pushes = 0;
+  const send = (): Promise<never> => Promise.reject(new Error(reasons[pushes++] ?? 'answers 401'));
+  loop = createPushLoop({
+    ...{ report: () => report, send, timings: TIMINGS },
+    logger: createLogger({ name: 'test', level: 'info', destination }),
+  });
+  await until('six pushes', () => pushes >= 6);
+  expect(lines.map((line) => (JSON.parse(line) as { error: string }).error)).toEqual([
+    'there is no Service',
+    'answers 401',
+  ]);
+});
 
 describe('the report of a node', () => {
   it('is pushed whole once, then as deltas, also when nothing changed', async () => {

@@ -82,6 +82,8 @@ const createPusher = (
 ) => {
   const revisions = createRevisions();
   let failures = 0;
+  /** What the log says. */
+  let reason = '';
   let isAbsent = false;
   const pushOnce = async (document: JsonObject): Promise<PushAnswer> => {
     const next = revisions.next(document);
@@ -97,7 +99,8 @@ const createPusher = (
     failures++;
     isAbsent = error instanceof NoAggregatorError;
     onPushed('failed');
-    const level = failures === 1 ? 'warn' : 'debug';
+    const level = error.message === reason ? 'debug' : 'warn';
+    reason = error.message;
     logger[level]({ error: error.message, failures }, 'cannot push the status report; forwarding continues');
   };
   return {
@@ -106,7 +109,7 @@ const createPusher = (
       try {
         if ((await pushOnce(document)) === 'resync') await pushOnce(document);
         if (failures > 0) logger.info('status reports are accepted again');
-        failures = 0;
+        [failures, reason] = [0, ''];
       } catch (error) {
         fail(error as Error);
       }

@@ -1,4 +1,4 @@
-import { mkdirSync, watch } from 'node:fs';
+import { type FSWatcher, mkdirSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { relayState, type RelayState } from '@unbounded/keeper-protocol';
 
@@ -34,11 +34,41 @@ export interface WatchedState {
   readonly trust: string | undefined;
   /** Why the file cannot be read; what was known before stays. */
   readonly unreadable: string | undefined;
+  /** Reads it again, for what no watcher told; whether it says something else than before. */
+  refresh(): boolean;
   close(): void;
 }
 
-/** Follows the file from now on; `onChange` when it says something else than before. */
-export const watchProxyState = (file: string, onChange: () => void): WatchedState => {
+export interface WatchHandlers {
+  /** It says something else than before. */
+  readonly onChange: () => void;
+  /** The folder cannot be watched: `refresh` alone shows what is new, and tries again. Called once for a reason. */
+  readonly onUnwatched: (error: Error) => void;
+}
+
+/** A watcher of a folder that may fail: all programs of a user share what the kernel has of them (fs.inotify.max_user_instances). */
+const openWatcher = (folder: string, onName: (name: string | null) => void, onFailed: (error: Error) => void) => {
+  let watcher: FSWatcher | undefined;
+  let reason = '';
+  const fail = (error: Error): void => {
+    watcher?.close();
+    watcher = undefined;
+    if (error.message !== reason) onFailed(error);
+    reason = error.message;
+  };
+  const ensure = (): void => {
+    if (watcher) return;
+    try {
+      watcher = watch(folder, (_, name) => onName(name)).on('error', fail);
+    } catch (error) {
+      fail(error as Error);
+    }
+  };
+  return { ensure, close: () => watcher?.close() };
+};
+
+/** Follows the file from now on. */
+export const watchProxyState = (file: string, { onChange, onUnwatched }: WatchHandlers): WatchedState => {
   let said = '';
   let ports = new Map<string, number>();
   let relays: WatchedState['relays'] = { connected: [], away: [] };
@@ -63,10 +93,12 @@ export const watchProxyState = (file: string, onChange: () => void): WatchedStat
   };
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   // First: what changes while it is read is read again. The folder, because the file is replaced.
-  const watcher = watch(dirname(file), (_, name) => {
-    if (name === basename(file) && read()) onChange();
-  });
-  read();
+  const watcher = openWatcher(dirname(file), (name) => name === basename(file) && read() && onChange(), onUnwatched);
+  const refresh = (): boolean => {
+    watcher.ensure();
+    return read();
+  };
+  refresh();
   return {
     endpointOf: (lane) => {
       const found = ports.get(textOf(lane));
@@ -82,6 +114,7 @@ export const watchProxyState = (file: string, onChange: () => void): WatchedStat
     get unreadable() {
       return unreadable;
     },
-    close: () => watcher.close(),
+    refresh,
+    close: watcher.close,
   };
 };

@@ -65,7 +65,9 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
   const tell = (): void => {
     for (const handler of handlers) handler();
   };
-  const state = watchProxyState(options.stateFile, tell);
+  const onUnwatched = (err: Error): void =>
+    logger.warn({ err }, 'cannot watch the state of the relay’s proxies: it is read at each pass');
+  const state = watchProxyState(options.stateFile, { onChange: tell, onUnwatched });
   let wasWanted = false;
   let lastUpMs = now();
 
@@ -103,6 +105,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
 
   return {
     apply(plan) {
+      if (state.refresh()) tell();
       if (!wasWanted) lastUpMs = now();
       wasWanted = plan.relay !== undefined;
       const problems = ask(plan);
