@@ -24,10 +24,9 @@ export type Report = Readonly<Record<string, Seen>>;
 const kind = process.argv[3] as DataPathKind;
 const GOOD = '100.65.32.0/24';
 
-const PEER = '100.65.31.0/24';
 const planWith = (address: string): KernelPlan => {
   const plan = planFor('w1', 'None', kind);
-  const peer = plan.routes.find(({ prefix }) => prefix === PEER)!;
+  const peer = plan.routes.find(({ prefix }) => prefix === '100.65.31.0/24')!;
   return {
     ...plan,
     routes: [
