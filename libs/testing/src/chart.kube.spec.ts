@@ -6,7 +6,6 @@ import { promisify } from 'node:util';
 
 import { annotations, GATEWAY_TAINT, labels } from '@unbounded/crds';
 import type { Node } from '@unbounded/kube';
-import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type ApiServer, startApiServer, until } from './index.ts';
@@ -24,10 +23,10 @@ import {
   runHelm,
   yamlOf,
 } from './chart.ts';
-import { aroundLeaf, leaves, merged, nested, only, othersTogether, parts, WITHOUT_EFFECT } from './chart-leaves.ts';
+import { merged, only } from './chart-leaves.ts';
 import { type Refusals, refusalsOf, refusedOf } from './chart-refusals.ts';
+import { alone, apps, NEEDED, valuesFile, without } from './chart-subsets.ts';
 import { everything } from './chart-values.ts';
-import { enabledParts, renderVariants, type Variant } from './chart-variants.ts';
 import { COMMAND_MEMORY } from './go-memory.ts';
 
 let api: ApiServer;
@@ -110,14 +109,6 @@ test('what the guide has for Nodes after an uninstall takes all of ours from the
     expect({ name, ...stateOf(name) }).toEqual({ name, ...others, types, taints });
 });
 
-/** Kinds of its objects are not the API server's own: its own spec has them. */
-const apps = parts.filter((name) => name !== 'monitoring');
-const enabled = (names: readonly string[] = []): object =>
-  Object.fromEntries(names.map((name) => [name, { enabled: true }]));
-/** A file of values of the chart, with all apps. */
-const valuesFile = (name: string): object =>
-  merged(parse(readFileSync(join(chartFolder, name), 'utf8')) as object, enabled(apps));
-
 test.each([
   ['as it is', {}],
   ['with every value set', everything],
@@ -158,22 +149,11 @@ test('two renderings are the same, byte by byte, and so is that of the packed ch
   }
 });
 
-const NEEDED: Readonly<Record<string, readonly string[]>> = {
-  relay: ['gateway-health'],
-  tailnet: ['tailnet-registrar'],
-};
 const isOf =
   (name: string) =>
   ({ kind, metadata }: Manifest): boolean =>
     kind === (name === 'crds' ? 'CustomResourceDefinition' : 'ServiceAccount') &&
     (name === 'crds' || metadata.name === name);
-const alone = (name: string): object => merged(only(name), enabled(NEEDED[name]));
-/** Without the app and what needs it. */
-const without = (name: string): object => {
-  const isUser = (part: string): boolean => NEEDED[part]?.includes(name) ?? false;
-  return Object.fromEntries(apps.map((part) => [part, { enabled: part !== name && !isUser(part) }]));
-};
-
 describe('the API server', () => {
   const sets: readonly [string, object][] = [
     ['as it is', {}],
@@ -185,18 +165,16 @@ describe('the API server', () => {
   const refused = (values: object): string[] => refusedOf(refusals, rendered(values));
   let refusals: Refusals;
   beforeAll(() => {
-    const all = [...sets.map(([, values]) => values), ...apps.flatMap((name) => [alone(name), without(name)])];
     api.apply(yamlOf(rendered({}).filter(isKind)), '--server-side');
-    refusals = refusalsOf(api, all.map(rendered));
+    refusals = refusalsOf(
+      api,
+      sets.map(([, values]) => rendered(values)),
+    );
   });
 
   test.each(sets)('takes every object, %s', (_, values) => {
     expect(rendered(values).length).toBeGreaterThan(100);
     expect(refused(values)).toEqual([]);
-  });
-
-  test.each(apps)('takes %s alone, and everything without it', (name) => {
-    expect([...refused(alone(name)), ...refused(without(name))]).toEqual([]);
   });
 
   test('is asked for each object: what it refuses is found among others', () => {
@@ -250,45 +228,6 @@ test('a relay with a secret of its own and no list of keys needs nobody', () => 
     relay: { links: { secretName: 'own' }, allowedKeys: { enabled: false } },
   });
   expect(renderChart({ values }).some(isOf('relay'))).toBe(true);
-});
-
-test('every value does something: another one gives another rendering', () => {
-  const before = new Map<string, Variant>();
-  const pairs = leaves.map((leaf) => {
-    const around = aroundLeaf(leaf);
-    const key = JSON.stringify(around);
-    const parts = enabledParts(around);
-    before.set(key, before.get(key) ?? { values: around, parts });
-    const after: Variant = { values: merged(around, nested(leaf.path, leaf.other)), parts };
-    return { leaf, before: before.get(key)!, after };
-  });
-  const texts = renderVariants([...before.values(), ...pairs.map(({ after }) => after)]);
-  const same = pairs.filter((pair) => texts.get(pair.before) === texts.get(pair.after));
-  expect(leaves.length).toBeGreaterThan(250);
-  expect(same.map(({ leaf }) => leaf.path.join('.'))).toEqual([...WITHOUT_EFFECT.keys()]);
-});
-
-test('the schema takes every other value', () => {
-  for (const values of othersTogether()) expect(() => renderText({ values })).not.toThrow();
-});
-
-test('a rendering among many has the objects of one of its own', () => {
-  const documents = (text: string): string[] =>
-    text
-      .split(/^---$/m)
-      .map((document) => document.replace(/^# Source: .*$/m, '').trim())
-      .filter((document) => document !== '')
-      .toSorted();
-  const variants: Variant[] = [
-    { values: only('global'), parts: ['relay'] },
-    { values: merged(only('cidr-allocator'), { 'cidr-allocator': { replicas: 7 } }), parts: ['cidr-allocator'] },
-    {
-      values: merged(alone('tailnet'), { global: { tailnet: { caBundle: 'x' } } }),
-      parts: ['relay', 'tailnet', 'tailnet-registrar'],
-    },
-  ];
-  const texts = renderVariants(variants);
-  for (const variant of variants) expect(documents(texts.get(variant)!)).toEqual(documents(renderText(variant)));
 });
 
 describe('an uninstallation with a registrar of a tailnet', () => {

@@ -27,6 +27,8 @@ export type SearchReport = Outcome;
 
 const MOST_HEAP_MIB = 512;
 const LARGEST_INPUT = 1 << 20;
+/** Code out of a cache was compiled without counters for its blocks: a search by it is nearly blind. */
+const WITHOUT_COMPILE_CACHE = { NODE_COMPILE_CACHE: undefined, NODE_DISABLE_COMPILE_CACHE: '1' };
 
 type Defaults = Pick<SearchRequest, 'runs' | 'guided' | 'hangMs'>;
 const defaults: Defaults = { runs: Number.MAX_SAFE_INTEGER, guided: true, hangMs: 30_000 };
@@ -40,6 +42,7 @@ export const runTypeScript = (
   const workerData: SearchRequest = { ...defaults, ...request, shared };
   const worker = new Worker(new URL('search.worker.ts', import.meta.url), {
     workerData,
+    env: { ...process.env, ...WITHOUT_COMPILE_CACHE },
     resourceLimits: { maxOldGenerationSizeMb: MOST_HEAP_MIB },
   });
   const broken = (error: string): Outcome => ({

@@ -17,6 +17,9 @@ test('a read behind the end is found by coverage, and not without it', { timeout
   const guided = await runTypeScript({ ...request, file });
   expect(guided.finding?.error ?? `${guided.runs} runs`).toContain('RangeError');
   expect([...(guided.finding?.input.subarray(0, 2) ?? [])]).toEqual([0x55, 0x42]);
+  // What Node has kept of the code that it compiled does not change what is seen.
+  const again = await runTypeScript({ ...request, file });
+  expect([again.runs, again.features]).toEqual([guided.runs, guided.features]);
   const blind = await runTypeScript({ ...request, file, runs: 20_000, guided: false });
   expect(blind.finding).toBeUndefined();
 });

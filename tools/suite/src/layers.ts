@@ -36,12 +36,14 @@ const [CI, NEEDS_TEST] = ['ci', ['test']] as const;
 export const LAYERS: readonly Layer[] = [
   { name: 'unit', tier: CI, roles: '', workers: 3, needs: ['base'], budgetSeconds: 70, cachedBy: 'checkout' },
   { name: 'bpf', tier: CI, roles: '.bpf', workers: 2, needs: NEEDS_TEST, budgetSeconds: 5 },
-  { name: 'fuzz', tier: CI, roles: '.fuzz', workers: 1, needs: ['fuzz'], budgetSeconds: 34 },
+  { name: 'fuzz', tier: CI, roles: '.fuzz', workers: 2, needs: ['fuzz'], budgetSeconds: 20 },
   { name: 'kernel', tier: CI, roles: '.kernel', workers: 5, needs: NEEDS_TEST, budgetSeconds: 190 },
   { name: 'kube', tier: CI, roles: '.kube', workers: 4, needs: NEEDS_TEST, budgetSeconds: 105 },
   { name: 'browser', tier: CI, roles: '.browser', workers: 1, needs: ['browser'], budgetSeconds: 38 },
   { name: 'lab', tier: CI, roles: '.lab', workers: 1, needs: NEEDS_TEST, budgetSeconds: 85, hasLabs: true },
   { name: 'vm', tier: CI, roles: '.vm', workers: 2, needs: ['vm'], budgetSeconds: 158, cachedBy: 'machine' },
+  { name: 'kernel-full', tier: 'full', roles: '.full.kernel', workers: 5, needs: NEEDS_TEST },
+  { name: 'kube-full', tier: 'full', roles: '.full.kube', workers: 4, needs: NEEDS_TEST },
   { name: 'lab-full', tier: 'full', roles: '.full.lab', workers: 1, needs: NEEDS_TEST, hasLabs: true },
   {
     ...{

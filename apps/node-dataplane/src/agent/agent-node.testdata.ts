@@ -32,17 +32,18 @@ const reportIn = (printed: string): unknown => JSON.parse(printed.trimEnd().spli
 export const runScenario = (scenario: string, ...argv: readonly string[]): unknown =>
   reportIn(execFileSync('unshare', [...NAMESPACES, scenario, ...argv], OUTPUT));
 
-/** The same beside others. */
-const startScenario = async (scenario: string, ...argv: readonly string[]): Promise<unknown> =>
-  reportIn((await promisify(execFile)('unshare', [...NAMESPACES, scenario, ...argv], OUTPUT)).stdout);
-
 export const DATA_PATHS = ['ebpf', 'netlink'] as const;
-type ByDataPath<R> = Readonly<Record<(typeof DATA_PATHS)[number], R>>;
+export type DataPath = (typeof DATA_PATHS)[number];
+type ByDataPath<R> = Readonly<Record<DataPath, R>>;
 
-/** The same on both data paths side by side: scenarios wait most of the time. */
+/** The same beside others. */
+export const startOn = async <R>(scenario: string, dataPath: DataPath): Promise<R> =>
+  reportIn((await promisify(execFile)('unshare', [...NAMESPACES, scenario, dataPath], OUTPUT)).stdout) as R;
+
+/** On both data paths side by side: scenarios wait most of the time. */
 export const startOnBoth = async <R>(scenario: string): Promise<ByDataPath<R>> => {
-  const [ebpf, netlink] = await Promise.all(DATA_PATHS.map((dataPath) => startScenario(scenario, dataPath)));
-  return { ebpf, netlink } as ByDataPath<R>;
+  const [ebpf, netlink] = await Promise.all(DATA_PATHS.map((dataPath) => startOn<R>(scenario, dataPath)));
+  return { ebpf: ebpf!, netlink: netlink! };
 };
 
 export const OBJECTS = '/run/objects';

@@ -25,7 +25,8 @@ const TIMES: RotationTimes = { quietMs: 2500, aliveMs: 180_000, previousMs: 3000
 const cache = process.env['UNBOUNDED_CACHE'] ?? join(homedir(), '.cache/unbounded');
 const wireguardGo = join(process.env['UNBOUNDED_ASSETS'] ?? cache, 'bin/wireguard-go');
 const API = { apiVersion: 'net.unbounded-cloud.io/v1alpha1' } as const;
-const POLL_MS = 20;
+/** What is looked at takes a process or two each time. */
+const POLL_MS = 100;
 const NAMES = ['a', 'b'];
 
 /** Folders of its own over those of the machine, processes of its own, and the test's folder for its keys. */

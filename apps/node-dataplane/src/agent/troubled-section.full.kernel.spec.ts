@@ -1,0 +1,3 @@
+import { describeTroubledSection } from './troubled-section.testdata.ts';
+
+describeTroubledSection('netlink');

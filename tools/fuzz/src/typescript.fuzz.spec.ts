@@ -1,0 +1,3 @@
+import { testHarnesses } from './harnesses.testdata.ts';
+
+testHarnesses('typescript');
