@@ -1,0 +1,3 @@
+import { describeRefusedTable } from './refused-table.testdata.ts';
+
+describeRefusedTable('netlink');

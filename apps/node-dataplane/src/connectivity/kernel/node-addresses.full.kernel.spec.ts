@@ -1,0 +1,3 @@
+import { describeNodeAddresses } from './node-addresses.testdata.ts';
+
+describeNodeAddresses('netlink');
