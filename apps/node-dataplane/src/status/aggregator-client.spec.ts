@@ -5,8 +5,8 @@ import { createServer, type Server } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Cluster } from '@unbounded/kube';
-import type { Push } from '@unbounded/status';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Forwarding, Push } from '@unbounded/status';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { type AggregatorClient, createAggregatorClient } from './aggregator-client.ts';
 
 /** Which of two replicas an agent pushes to, when one of them is of no use. */
@@ -117,6 +117,28 @@ test('where there is no other, the same is taken again', async () => {
   await push(SILENT_MS);
   used.status = 204;
   expect(await push()).toBe('accepted');
+});
+
+test('an answer of what the node forwards by that takes too long delays no push, and leads none elsewhere', async () => {
+  const [used, other] = await firstTo();
+  used.status = undefined;
+  const tooLate = new AbortController();
+  const answer = client.sendForwarding({} as Forwarding, tooLate.signal).catch((error: unknown) => error);
+  await expect.poll(() => used.pushes).toBe(2);
+  used.status = 204;
+  expect(await push()).toBe('accepted');
+  tooLate.abort();
+  expect(await answer).toMatchObject({ name: 'AbortError' });
+  expect(await push()).toBe('accepted');
+  expect([used.pushes, other.pushes]).toEqual([4, 0]);
+});
+
+test('two that begin at once choose one replica', async () => {
+  const random = vi.spyOn(Math, 'random').mockReturnValueOnce(0).mockReturnValueOnce(0.9);
+  expect(await Promise.all([push(), push()])).toEqual(['accepted', 'accepted']);
+  expect(random).toHaveBeenCalledTimes(2);
+  random.mockRestore();
+  expect(Math.max(...replicas.map(({ pushes }) => pushes))).toBe(2);
 });
 
 test('an API server that does not answer leaves time for a push to who is known', async () => {

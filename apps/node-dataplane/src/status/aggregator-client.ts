@@ -20,6 +20,8 @@ export interface AggregatorPlace {
 
 /** After so many answers in a row that say that it cannot, another replica is tried. */
 const MOST_UNABLE = 2;
+/** A push does not wait for an answer of what the node forwards by. */
+const MOST_SOCKETS = 2;
 /** Of the Service. */
 const PORT_NAME = 'https';
 const REPORTS_PATH = '/v1alpha1/reports';
@@ -153,10 +155,11 @@ export const createAggregatorClient = (
   /** The one that was left last: not taken again while there is another. */
   let left: Endpoint | undefined;
   let unable = 0;
-  const giveUp = (): void => {
-    left = target?.endpoint;
+  const giveUp = ({ endpoint, agent }: Target): void => {
+    agent.destroy();
+    if (target?.agent !== agent) return; // another sending has left it already
+    left = endpoint;
     unable = 0;
-    target?.agent.destroy();
     target = undefined;
   };
   let found: Found | undefined;
@@ -173,31 +176,45 @@ export const createAggregatorClient = (
     const endpoints = others.length > 0 ? others : found.endpoints;
     // Nodes spread over the replicas.
     const endpoint = endpoints[Math.floor(Math.random() * endpoints.length)]!;
-    return { endpoint, agent: new Agent({ keepAlive: true, maxSockets: 1, ca: authority, minVersion: 'TLSv1.2' }) };
+    return {
+      endpoint,
+      agent: new Agent({ keepAlive: true, maxSockets: MOST_SOCKETS, ca: authority, minVersion: 'TLSv1.2' }),
+    };
   };
-  const sendTo = async (path: string, document: unknown, signal: AbortSignal): Promise<Posted> => {
+  /** Of two that connect at once the first one's is for both. */
+  const connected = async (signal: AbortSignal): Promise<Target> => {
+    if (target) return target;
+    const made = await connect(signal);
+    if (target) made.agent.destroy();
+    return (target ??= made);
+  };
+  const sendTo = async (to: Target, path: string, document: unknown, signal: AbortSignal): Promise<Posted> => {
     const token = readFileSync(place.tokenFile, 'utf8').trim();
     const body = await compress(JSON.stringify(document));
-    target ??= await connect(signal);
+    return post({ target: to, path, serverName, token, body }, signal);
+  };
+  const push = async (document: Push, signal: AbortSignal): Promise<Posted> => {
+    const to = await connected(signal);
     try {
-      const posted = await post({ target, path, serverName, token, body }, signal);
+      const posted = await sendTo(to, REPORTS_PATH, document, signal);
       unable = 0;
       return posted;
     } catch (error) {
       // Another replica may be able to; or this one has another certificate by now.
-      if (!(error instanceof RefusedError) || (error.isUnable && ++unable >= MOST_UNABLE)) giveUp();
+      if (!(error instanceof RefusedError) || (error.isUnable && ++unable >= MOST_UNABLE)) giveUp(to);
       throw error;
     }
   };
   return {
-    async send(push: Push, signal: AbortSignal) {
-      const { answer, wants } = await sendTo(REPORTS_PATH, push, signal);
+    async send(report: Push, signal: AbortSignal) {
+      const { answer, wants } = await push(report, signal);
       if (wants.length > 0) onWants(wants);
       return answer;
     },
     async sendForwarding(forwarding, signal) {
-      await sendTo(FORWARDING_PATH, forwarding, signal);
+      // Pushes alone decide which replica it is: this answer is large, and may take longer than it has time.
+      await sendTo(await connected(signal), FORWARDING_PATH, forwarding, signal);
     },
-    [Symbol.dispose]: giveUp,
+    [Symbol.dispose]: () => target && giveUp(target),
   };
 };

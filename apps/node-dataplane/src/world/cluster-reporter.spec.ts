@@ -9,6 +9,8 @@ import { createGatewayReporter } from '../connectivity/gateway-reporter.ts';
 let node: Node | undefined;
 let writes: string[];
 let events: string[];
+/** Types of the conditions of the last apply: the API server takes others of ours away. */
+let applied: string[];
 
 interface Condition {
   readonly type: string;
@@ -28,6 +30,7 @@ const client = {
   apply: async (object: { kind: string; status: { conditions: Condition[] } }) => {
     if (object.kind === 'GatewayPoolNode') return void writes.push('gateway');
     writes.push('conditions');
+    applied = object.status.conditions.map(({ type }) => type);
     const others = conditions().filter(({ type }) => !object.status.conditions.some((entry) => entry.type === type));
     node = { ...node!, status: { ...node!.status, conditions: [...others, ...object.status.conditions] } };
   },
@@ -47,7 +50,9 @@ const open = () => {
     await reporter.report(reports.reported('connectivity', written));
     await written.write?.(new AbortController().signal);
   };
-  return { report };
+  const fail = (problem: { reason: string; message: string }): Promise<void> =>
+    reporter.report(reports.failed('connectivity', problem));
+  return { report, fail };
 };
 
 const fine: ConnectivityState = {
@@ -110,6 +115,19 @@ test('a restarted agent that finds everything said writes nothing', async () => 
   await open().report(fine);
   await open().report(fine);
   expect(writes).toHaveLength(2);
+});
+
+test('an agent whose network never comes up is degraded, whatever the former one said, and takes nothing of that away', async () => {
+  await open().report(fine);
+  const successor = open();
+  await successor.fail(problem);
+  expect(condition('UnboundedNetworkDegraded')).toMatchObject({ status: 'True', reason: 'ForeignLink' });
+  expect(applied.toSorted()).toEqual(['NetworkUnavailable', 'UnboundedNetworkDegraded']);
+  const before = writes.length;
+  await successor.fail(problem);
+  expect(writes).toHaveLength(before);
+  await successor.report(fine);
+  expect(condition('UnboundedNetworkDegraded')?.status).toBe('False');
 });
 
 test('before the first plan the network is unavailable', async () => {

@@ -13,6 +13,8 @@ const DEGRADED = 'UnboundedNetworkDegraded';
 const OWN_PREFIX = 'Unbounded';
 /** But for the one that site-membership writes. */
 const OF_OTHERS = 'UnboundedNodeAccepted';
+/** Of Kubernetes, written by an essential section. */
+const NETWORK_UNAVAILABLE = 'NetworkUnavailable';
 const mayBeOurs = (type: string): boolean => type.startsWith(OWN_PREFIX) && type !== OF_OTHERS;
 
 const degradedOf = ({ problems }: AgentReport): NodeCondition =>
@@ -54,7 +56,9 @@ const createStaleConditions = () => {
     /** What stays while a section has not reported: it may be that section's, as the Node does not say whose a condition is. */
     kept({ awaiting }: AgentReport, wanted: readonly NodeCondition[], present: readonly Standing[]): Standing[] {
       for (const { type } of wanted) everReported.add(type);
-      return awaiting ? present.filter(({ type }) => mayBeOurs(type) && !everReported.has(type)) : [];
+      const mayBeTheirs = (type: string): boolean =>
+        mayBeOurs(type) || (awaiting === 'essential' && type === NETWORK_UNAVAILABLE);
+      return awaiting ? present.filter(({ type }) => mayBeTheirs(type) && !everReported.has(type)) : [];
     },
     areThere(types: ReadonlySet<string>, present: readonly Standing[]): boolean {
       return present.some(({ type }) => !types.has(type) && isStale(type));
@@ -123,8 +127,9 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
       if (!seen) return;
       tell(ofSections(report.problems), 'ApplyPlan', seen);
       for (const event of report.events) events.record({ about: seen, ...event });
-      // Without what an essential section has to say, an apply would take its conditions off the Node.
-      if (report.awaiting === 'essential') return;
+      // An essential section that has not reported cannot say what peers need; that it fails is not kept back.
+      if (report.awaiting === 'essential')
+        return report.problems.length > 0 ? reportConditions(report, seen, signal) : undefined;
       const refused = await reportAnnotations(report, seen, signal);
       tell(ofRefusals(refused), 'Report', seen);
       await reportConditions({ ...report, problems: [...report.problems, ...refused] }, seen, signal);

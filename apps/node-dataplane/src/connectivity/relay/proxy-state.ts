@@ -1,6 +1,7 @@
-import { type FSWatcher, mkdirSync, watch } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { relayState, type RelayState } from '@unbounded/keeper-protocol';
+import { openWatcher } from '../../folder-watcher.ts';
 
 /** What the relay's proxies say that they have come to. */
 
@@ -45,27 +46,6 @@ export interface WatchHandlers {
   /** The folder cannot be watched: `refresh` alone shows what is new, and tries again. Called once for a reason. */
   readonly onUnwatched: (error: Error) => void;
 }
-
-/** A watcher of a folder that may fail: all programs of a user share what the kernel has of them (fs.inotify.max_user_instances). */
-const openWatcher = (folder: string, onName: (name: string | null) => void, onFailed: (error: Error) => void) => {
-  let watcher: FSWatcher | undefined;
-  let reason = '';
-  const fail = (error: Error): void => {
-    watcher?.close();
-    watcher = undefined;
-    if (error.message !== reason) onFailed(error);
-    reason = error.message;
-  };
-  const ensure = (): void => {
-    if (watcher) return;
-    try {
-      watcher = watch(folder, (_, name) => onName(name)).on('error', fail);
-    } catch (error) {
-      fail(error as Error);
-    }
-  };
-  return { ensure, close: () => watcher?.close() };
-};
 
 /** Follows the file from now on. */
 export const watchProxyState = (file: string, { onChange, onUnwatched }: WatchHandlers): WatchedState => {

@@ -1,0 +1,76 @@
+import fs, { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { topologyKinds } from '@unbounded/crds';
+import { replaceInBuiltin } from '@unbounded/testing/builtin';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createFileSource } from './file-source.ts';
+
+const READ_MS = 10;
+
+let root: string;
+let folder: string;
+let errors: string[];
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'manifests-'));
+  folder = join(root, 'objects');
+  errors = [];
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+const writeSite = (name: string): void =>
+  writeFileSync(join(folder, `${name}.yaml`), `kind: Site\nmetadata: {name: ${name}}`);
+const open = () =>
+  createFileSource(folder, {
+    ...{ kinds: topologyKinds, nodeName: 'n1', unwatchedReadMs: READ_MS },
+    onError: ({ message }) => void errors.push(message),
+  });
+const sitesOf = (source: ReturnType<typeof open>): string[] | undefined =>
+  source.snapshot()?.objects.sites.map(({ metadata }) => metadata.name);
+
+test('objects follow the files, and whoever asked for it is told', async () => {
+  mkdirSync(folder);
+  writeSite('s1');
+  const source = open();
+  expect(sitesOf(source)).toEqual(['s1']);
+  let changes = 0;
+  source.onChange(() => changes++);
+  writeSite('s2');
+  await expect.poll(() => sitesOf(source)).toEqual(['s1', 's2']);
+  expect(changes).toBeGreaterThan(0);
+  expect(errors).toEqual([]);
+  await source.stop();
+});
+
+test('where programs of the node have all inotify instances the folder is read from time to time, and once it can be is watched', async () => {
+  mkdirSync(folder);
+  writeSite('s1');
+  const noInstance = () => {
+    throw Object.assign(new Error('EMFILE: too many open files, watch'), { code: 'EMFILE' });
+  };
+  let source: ReturnType<typeof open>;
+  {
+    using _ = replaceInBuiltin(fs, { watch: noInstance });
+    source = open();
+    expect(sitesOf(source)).toEqual(['s1']);
+    writeSite('s2');
+    await expect.poll(() => sitesOf(source)).toEqual(['s1', 's2']);
+  }
+  expect(errors).toEqual([`EMFILE: too many open files, watch: read every ${READ_MS} ms instead`]);
+  const { version } = source.snapshot()!;
+  // The last of these readings: from then on it is watched, and read when something changes.
+  await expect.poll(() => source.snapshot()!.version).toBeGreaterThan(version);
+  writeSite('s3');
+  await expect.poll(() => sitesOf(source)).toEqual(['s1', 's2', 's3']);
+  await source.stop();
+});
+
+test('a folder that comes later is read then, and its absence is told once', async () => {
+  const source = open();
+  expect(source.snapshot()).toBeUndefined();
+  mkdirSync(folder);
+  writeSite('s1');
+  await expect.poll(() => sitesOf(source)).toEqual(['s1']);
+  expect(errors).toHaveLength(2); // that it cannot be watched, and not be read
+  await source.stop();
+});
