@@ -34,13 +34,13 @@ const [CI, NEEDS_TEST] = ['ci', ['test']] as const;
 
 /** In the order in which they run: what fails soonest comes first. */
 export const LAYERS: readonly Layer[] = [
-  { name: 'unit', tier: CI, roles: '', workers: 3, needs: ['base'], budgetSeconds: 70, cachedBy: 'checkout' },
+  { name: 'unit', tier: CI, roles: '', workers: 3, needs: ['base'], budgetSeconds: 65, cachedBy: 'checkout' },
   { name: 'bpf', tier: CI, roles: '.bpf', workers: 2, needs: NEEDS_TEST, budgetSeconds: 5 },
   { name: 'fuzz', tier: CI, roles: '.fuzz', workers: 2, needs: ['fuzz'], budgetSeconds: 20 },
-  { name: 'kernel', tier: CI, roles: '.kernel', workers: 5, needs: NEEDS_TEST, budgetSeconds: 190 },
+  { name: 'kernel', tier: CI, roles: '.kernel', workers: 5, needs: NEEDS_TEST, budgetSeconds: 140 },
   { name: 'kube', tier: CI, roles: '.kube', workers: 4, needs: NEEDS_TEST, budgetSeconds: 105 },
-  { name: 'browser', tier: CI, roles: '.browser', workers: 1, needs: ['browser'], budgetSeconds: 38 },
-  { name: 'lab', tier: CI, roles: '.lab', workers: 1, needs: NEEDS_TEST, budgetSeconds: 85, hasLabs: true },
+  { name: 'browser', tier: CI, roles: '.browser', workers: 1, needs: ['browser'], budgetSeconds: 30 },
+  { name: 'lab', tier: CI, roles: '.lab', workers: 1, needs: NEEDS_TEST, budgetSeconds: 80, hasLabs: true },
   { name: 'vm', tier: CI, roles: '.vm', workers: 2, needs: ['vm'], budgetSeconds: 158, cachedBy: 'machine' },
   { name: 'kernel-full', tier: 'full', roles: '.full.kernel', workers: 5, needs: NEEDS_TEST },
   { name: 'kube-full', tier: 'full', roles: '.full.kube', workers: 4, needs: NEEDS_TEST },
@@ -86,5 +86,5 @@ export const layerNamed = (name: string): Layer => {
 
 /** What is no vitest layer. Set-up takes that with warm caches; without them it may take as long as it has to. */
 export const SET_UP_BUDGET_SECONDS = 10;
-export const CHECK_BUDGET_SECONDS = 25;
+export const CHECK_BUDGET_SECONDS = 16;
 export const CI_BUDGET_SECONDS = 720;

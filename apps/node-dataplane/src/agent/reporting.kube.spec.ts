@@ -86,13 +86,19 @@ const leaveConditions = async (): Promise<void> => {
   await former.stop();
 };
 
-test('a first pass of connectivity that fails leaves what stands on the Node, and is told in an Event', async () => {
+test('a first pass of connectivity that fails takes nothing off the Node, and is told in a condition and an Event', async () => {
   await leaveConditions();
   const before = await standing();
   const agent = await startAgent();
   agent.section('connectivity').fail(failure('connectivity'));
   await agent.taken();
-  expect(await standing()).toEqual(before);
+  const { conditions, annotations } = await standing();
+  expect(annotations).toEqual(before.annotations);
+  const others = before.conditions.filter(({ type }) => type !== 'UnboundedNetworkDegraded');
+  const degradedNow = { type: 'UnboundedNetworkDegraded', status: 'True', reason: 'SectionFailed' };
+  expect(others).toHaveLength(3);
+  expect(conditions).toEqual(expect.arrayContaining([...others, expect.objectContaining(degradedNow)]));
+  expect(conditions).toHaveLength(4);
   await until('the Event', async () => {
     const { items } = await coreClients(api.cluster).events.list({ namespace: 'default' });
     return items.some(({ reason, note }) => reason === 'SectionFailed' && note?.includes('connectivity'));
