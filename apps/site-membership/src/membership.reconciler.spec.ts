@@ -24,7 +24,7 @@ import { createNodeWrites } from './node-writes.ts';
 
 const NODES = 1000;
 const [HOSTILE, NEIGHBOR] = ['n0700', 'n0800'];
-const STEP_MS = 500;
+const STEP_MS = 1000;
 
 const plain = (name: string, key = name): Node =>
   nodeObject({
@@ -116,12 +116,12 @@ test('one of 1,000 nodes changes slices and its Site at the stated rate, and its
   let neighborChanges = 0;
   for (let step = 1; step * STEP_MS <= minutes * SLOWEST_MS; step++, pass(STEP_MS)) {
     stateNode(world, hostile(step));
-    if (step % 60 === 59) {
+    if (step % 30 === 29) {
       stateNode(world, plain(NEIGHBOR, `neighbor ${step}`));
       neighborChanges++;
     }
     await round();
-    if (step % 60 === 59) expect(keyOf(NEIGHBOR)).toBe(publicKeyFor(`neighbor ${step}`));
+    if (step % 30 === 29) expect(keyOf(NEIGHBOR)).toBe(publicKeyFor(`neighbor ${step}`));
   }
   expect(neighborChanges).toBeGreaterThan(4);
   expect(condition(NEIGHBOR)).toBeUndefined();
