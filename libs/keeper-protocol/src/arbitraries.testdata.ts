@@ -87,13 +87,17 @@ export const relayStates: fc.Arbitrary<RelayState> = fc.record(
 
 const count = fc.nat({ max: Number.MAX_SAFE_INTEGER });
 const directions = fc.record({ sent: count, received: count });
-export const relayTalliesOfAny: fc.Arbitrary<RelayTallies> = fc.record({
-  frames: directions,
-  bytes: directions,
-  connections: count,
-  rebinds: count,
-  dropped: fc.record({ noRelay: count, slowRelay: count, tooLong: count, unknownPeer: count, noWireGuard: count }),
-});
+export const relayTalliesOfAny: fc.Arbitrary<RelayTallies> = fc.record(
+  {
+    frames: directions,
+    bytes: directions,
+    connections: count,
+    rebinds: count,
+    dropped: fc.record({ noRelay: count, slowRelay: count, tooLong: count, unknownPeer: count, noWireGuard: count }),
+    beats: count,
+  },
+  { requiredKeys: ['frames', 'bytes', 'connections', 'rebinds', 'dropped'] },
+);
 
 const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?$/);
 const device = fc.record({ hostName: label, controlURL: label.map((name) => `https://${name}.example.com`) });

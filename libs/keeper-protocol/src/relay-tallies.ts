@@ -20,6 +20,8 @@ const schema = z.object({
   dropped: z
     .record(z.string().regex(/^\w{1,32}$/, 'must be 1 to 32 letters, digits or _'), count)
     .refine((reasons) => Object.keys(reasons).length <= MOST_REASONS, `must have at most ${MOST_REASONS} reasons`),
+  /** One more every two seconds: the process lives. Former versions have none. */
+  beats: count.exactOptional(),
 });
 
 export const relayTallies = protocolFile({

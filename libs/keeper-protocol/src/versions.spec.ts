@@ -60,7 +60,8 @@ describe('a former keeper takes what is written now', () => {
     fc.assert(
       fc.property(relayStates, relayTalliesOfAny, (state, tallies) => {
         expect(formerRelayState.parse(JSON.parse(relayState.format(state)))).toEqual(state);
-        expect(formerTallies.parse(JSON.parse(relayTallies.format(tallies)))).toEqual(tallies);
+        const { beats: _, ...former } = tallies;
+        expect(formerTallies.parse(JSON.parse(relayTallies.format(tallies)))).toEqual(former);
       }),
     );
   });

@@ -73,16 +73,17 @@ const openRelay = (
   { faults, logger, metrics }: SectionContext,
 ): RelayProxies => {
   const folder = dirname(unitsDir);
+  const talliesFile = join(folder, basename(RELAY_TALLIES));
   const relays = createRelayProxies({
     unitFile: join(folder, basename(RELAY_UNIT)),
     stateFile: join(folder, basename(RELAY_STATE)),
+    talliesFile,
     stateDir,
     keyOf: (generation) => ring.of(generation),
     managed,
     faults,
     logger,
   });
-  const talliesFile = join(folder, basename(RELAY_TALLIES));
   createRelayMetrics(metrics, { talliesFile, relays: () => relays.relays() });
   return relays;
 };

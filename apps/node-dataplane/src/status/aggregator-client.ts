@@ -188,15 +188,15 @@ export const createAggregatorClient = (
     if (target) made.agent.destroy();
     return (target ??= made);
   };
-  const sendTo = async (to: Target, path: string, document: unknown, signal: AbortSignal): Promise<Posted> => {
+  const postingOf = async (path: string, document: unknown): Promise<Omit<Posting, 'target'>> => {
     const token = readFileSync(place.tokenFile, 'utf8').trim();
-    const body = await compress(JSON.stringify(document));
-    return post({ target: to, path, serverName, token, body }, signal);
+    return { path, serverName, token, body: await compress(JSON.stringify(document)) };
   };
   const push = async (document: Push, signal: AbortSignal): Promise<Posted> => {
+    const posting = await postingOf(REPORTS_PATH, document);
     const to = await connected(signal);
     try {
-      const posted = await sendTo(to, REPORTS_PATH, document, signal);
+      const posted = await post({ ...posting, target: to }, signal);
       unable = 0;
       return posted;
     } catch (error) {
@@ -213,7 +213,8 @@ export const createAggregatorClient = (
     },
     async sendForwarding(forwarding, signal) {
       // Pushes alone decide which replica it is: this answer is large, and may take longer than it has time.
-      await sendTo(await connected(signal), FORWARDING_PATH, forwarding, signal);
+      const posting = await postingOf(FORWARDING_PATH, forwarding);
+      await post({ ...posting, target: await connected(signal) }, signal);
     },
     [Symbol.dispose]: () => target && giveUp(target),
   };

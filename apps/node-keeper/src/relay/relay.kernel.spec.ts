@@ -41,6 +41,8 @@ describe('the relay’s proxies', () => {
     await bed.expectPackets();
     await until('it is told', () => (a.tallies?.frames.sent ?? 0) >= 1 && (a.tallies?.frames.received ?? 0) >= 1);
     expect(a.tallies).toMatchObject({ connections: 1, dropped: { noRelay: 0 } });
+    const beats = a.tallies!.beats!;
+    await until('it beats although nothing is carried', () => a.tallies!.beats! > beats + 1);
     expect(a.tallies!.bytes.received).toBeGreaterThan(a.tallies!.frames.received);
     await bed.relay.stop('SIGKILL');
     await until('the loss is seen', () => !a.isConnected);

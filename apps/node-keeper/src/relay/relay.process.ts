@@ -55,10 +55,11 @@ const tell = (): void => {
 
 const talliesFile = join(dirname(stateFile), basename(RELAY_TALLIES));
 let countedAtMs = Number.NEGATIVE_INFINITY;
+let beats = 0;
 const tellCounted = (): void => {
   countedAtMs = performance.now();
   try {
-    relayTallies.write(talliesFile, proxies.tallies, ON_TMPFS);
+    relayTallies.write(talliesFile, { ...proxies.tallies, beats: ++beats }, ON_TMPFS);
   } catch (error) {
     logger.error({ error: (error as Error).message }, 'cannot write the counters; forwarding continues');
   }

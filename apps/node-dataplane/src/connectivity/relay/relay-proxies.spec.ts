@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RelayUnit } from '@unbounded/keeper-protocol';
+import { relayTallies, type RelayUnit } from '@unbounded/keeper-protocol';
 import { type ManagedRelay, type ServiceLike, trustDigest } from '@unbounded/relay-client';
 import { execFileSync } from 'node:child_process';
 import { silentLogger } from '@unbounded/telemetry';
@@ -56,6 +56,7 @@ const open = (
   const proxies = createRelayProxies({
     unitFile: unitFile(),
     stateFile: join(folder, 'keeper/relay-state.json'),
+    talliesFile: join(folder, 'keeper/relay-tallies.json'),
     stateDir: folder,
     keyOf: () => ({ publicKey: OWN, file: '/etc/wireguard/server.priv' }),
     managed: read && {
@@ -79,6 +80,13 @@ const tellState = (value: unknown): void => {
   const file = join(folder, 'keeper/relay-state.json');
   writeFileSync(`${file}.new`, typeof value === 'string' ? value : JSON.stringify(value));
   renameSync(`${file}.new`, file);
+};
+/** As the proxies' process does every two seconds. */
+let beats = 0;
+const beat = (): void => {
+  const none = { sent: 0, received: 0 };
+  const tallies = { frames: none, bytes: none, connections: 1, rebinds: 0, dropped: {} };
+  relayTallies.write(join(folder, 'keeper/relay-tallies.json'), { ...tallies, beats: ++beats });
 };
 const stateWith = (connected: boolean, port = 40_000) => ({
   proxies: [{ ...lane, port }],
@@ -241,6 +249,51 @@ describe('the state', () => {
     tellState(stateWith(true));
     await vi.waitUntil(() => proxies.isUp());
     expect(proxies.apply(plan)).toEqual([]);
+  });
+
+  describe('of proxies whose process has ended', () => {
+    let proxies: RelayProxies;
+    let changes: number;
+    /** Passes of the agent, one every 5 s. @returns the messages of the last one */
+    const pass = (seconds: number, meanwhile: () => void = () => undefined): string[] => {
+      let messages: string[] = [];
+      for (const endMs = clockMs + 1000 * seconds; clockMs < endMs;) {
+        clockMs += 5000;
+        meanwhile();
+        messages = proxies.apply(plan).map(({ message }) => message);
+      }
+      return messages;
+    };
+    beforeEach(() => {
+      mkdirSync(join(folder, 'keeper'));
+      proxies = open();
+      changes = 0;
+      proxies.onChange(() => changes++);
+      tellState(stateWith(true));
+    });
+
+    test('is not believed for longer than half a minute, and is again once they write', () => {
+      expect(pass(120, beat)).toEqual([]);
+      expect(pass(25)).toEqual([]);
+      changes = 0;
+      expect(pass(10)).toEqual([expect.stringContaining('has not said for half a minute that it lives')]);
+      expect([proxies.isUp(), proxies.relays().away, changes]).toEqual([false, ['relay.example.com:3478'], 1]);
+      expect(pass(60)).toHaveLength(1);
+      expect(pass(5, beat)).toEqual([]);
+      expect([proxies.isUp(), changes]).toEqual([true, 2]);
+    });
+
+    test('stands as it is where the keeper is of a version that says nothing of that', () => {
+      expect(pass(300)).toEqual([]);
+      expect(proxies.isUp()).toBe(true);
+    });
+
+    test('is believed after an hour in which the agent itself was stopped', () => {
+      expect(pass(60, beat)).toEqual([]);
+      clockMs += 3_600_000;
+      expect(pass(5)).toEqual([]);
+      expect(pass(60, beat)).toEqual([]);
+    });
   });
 
   test('the reason why a relay is away stands beside its name: a wrong certificate, for one', async () => {

@@ -8,12 +8,23 @@ import type { NeutralPlan } from '../../data-path/kernel-plan.ts';
 import { rejectedRelayUnit } from '../kernel/keeper-units.ts';
 import { stateFile } from '../../state/state-file.ts';
 import { createStateFaults, type StateFaults } from '../../state/state-faults.ts';
-import { type ProxiedLane, watchProxyState } from './proxy-state.ts';
+import { type ProxiedLane, type WatchedState, watchProxyState } from './proxy-state.ts';
+import { readTallies } from './metrics.ts';
 import { createRelayServices, isFoundRelays, type ManagedRelaySource } from './relay-services.ts';
 import { type OwnKey, planRelayUnit, trustOf } from './relay-unit.plan.ts';
+import { createSignOfLife } from './sign-of-life.ts';
 
 /** Without a relay for so long a node says so: shorter gaps are those of a relay that is replaced. */
 const AWAY_MS = 10_000;
+
+/** Their process says every two seconds that it lives: one that has not for so long carries nothing, whatever it wrote last. */
+const SILENT_MS = 30_000;
+
+const SILENT: Problem = {
+  reason: 'RelayUnavailable',
+  message:
+    "no relay is connected: the process of the relay's proxies has not said for half a minute that it lives: it does not run, or is stopped, and node-keeper, which would start it, may not run either",
+};
 
 const UNTRUSTED: Problem = {
   reason: 'RelayTrustIgnored',
@@ -30,6 +41,8 @@ export interface RelayProxiesOptions {
   /** RELAY_UNIT and RELAY_STATE, unless the keeper was told otherwise. */
   readonly unitFile: string;
   readonly stateFile: string;
+  /** RELAY_TALLIES, with the sign of life of the proxies' process. */
+  readonly talliesFile: string;
   /** Folder of what survives a reboot. */
   readonly stateDir: string;
   readonly keyOf: (generation: number) => OwnKey | undefined;
@@ -58,6 +71,32 @@ export interface RelayProxies {
   stop(): void;
 }
 
+/** What the proxies say, as long as their process lives. */
+const watchLiving = (
+  { stateFile: file, talliesFile, logger }: RelayProxiesOptions,
+  { now, onChange }: { readonly now: () => number; readonly onChange: () => void },
+) => {
+  const onUnwatched = (err: Error): void =>
+    logger.warn({ err }, 'cannot watch the state of the relay’s proxies: it is read at each pass');
+  const state = watchProxyState(file, { onChange, onUnwatched });
+  const unchangedMs = createSignOfLife(() => readTallies(talliesFile)?.beats, now);
+  let isSilent = false;
+  return {
+    state,
+    isSilent: () => isSilent,
+    /** Whether something is known now that was not. */
+    look: (): boolean => {
+      const wasSilent = isSilent;
+      isSilent = unchangedMs() >= SILENT_MS;
+      return state.refresh() || isSilent !== wasSilent;
+    },
+    relays: (): WatchedState['relays'] => {
+      const { connected, away } = state.relays;
+      return isSilent ? { connected: [], away: [...connected, ...away] } : state.relays;
+    },
+  };
+};
+
 export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies => {
   const { unitFile, stateDir, keyOf, managed, logger, now = () => performance.now() } = options;
   const faults = options.faults ?? createStateFaults();
@@ -65,9 +104,8 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
   const tell = (): void => {
     for (const handler of handlers) handler();
   };
-  const onUnwatched = (err: Error): void =>
-    logger.warn({ err }, 'cannot watch the state of the relay’s proxies: it is read at each pass');
-  const state = watchProxyState(options.stateFile, { onChange: tell, onUnwatched });
+  const living = watchLiving(options, { now, onChange: tell });
+  const { state } = living;
   let wasWanted = false;
   let lastUpMs = now();
 
@@ -93,6 +131,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
   ];
 
   const away = ({ relay }: NeutralPlan): Problem[] => {
+    if (living.isSilent()) return [SILENT];
     const { connected, away: names } = state.relays;
     const isFollowed = relay === undefined || trustDigest(trustOf(relay)) === state.trust;
     if (connected.length > 0 && isFollowed) lastUpMs = now();
@@ -105,15 +144,15 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
 
   return {
     apply(plan) {
-      if (state.refresh()) tell();
+      if (living.look()) tell();
       if (!wasWanted) lastUpMs = now();
       wasWanted = plan.relay !== undefined;
       const problems = ask(plan);
       return plan.relay && problems.length === 0 ? reported(plan) : problems;
     },
     endpointOf: (lane) => state.endpointOf(lane),
-    isUp: () => state.relays.connected.length > 0,
-    relays: () => state.relays,
+    isUp: () => living.relays().connected.length > 0,
+    relays: living.relays,
     waysOf: ({ relay }) => services.waysOf(relay),
     onChange: (handler) => void handlers.push(handler),
     stop: () => {
