@@ -35,7 +35,7 @@ const client = {
     node = { ...node!, status: { ...node!.status, conditions: [...others, ...object.status.conditions] } };
   },
 };
-const open = () => {
+const open = (...others: readonly string[]) => {
   const cluster = { client: () => client } as unknown as Cluster;
   const reporter = createClusterReporter({
     cluster,
@@ -44,15 +44,18 @@ const open = () => {
     events: { record: ({ note }: { note: string }) => void events.push(note) } as unknown as EventRecorder,
   });
   const gateway = createGatewayReporter(cluster, 'n1');
-  const reports = createReports([{ name: 'connectivity', isEssential: true }]);
+  const reports = createReports([{ name: 'connectivity', isEssential: true }, ...others.map((name) => ({ name }))]);
   const report = async (state: ConnectivityState): Promise<void> => {
     const written = connectivityReport(state, (routes, signal) => gateway.report(routes, { signal }));
     await reporter.report(reports.reported('connectivity', written));
     await written.write?.(new AbortController().signal);
   };
-  const fail = (problem: { reason: string; message: string }): Promise<void> =>
-    reporter.report(reports.failed('connectivity', problem));
-  return { report, fail };
+  /** Of another section. */
+  const fail = (failure: { reason: string; message: string }): Promise<void> =>
+    reporter.report(reports.failed('other', failure));
+  const other = (): Promise<void> =>
+    reporter.report(reports.reported('other', { problems: [], annotations: {}, events: [] }));
+  return { report, fail, other };
 };
 
 const fine: ConnectivityState = {
@@ -119,13 +122,15 @@ test('a restarted agent that finds everything said writes nothing', async () => 
 
 test('an agent whose network never comes up is degraded, whatever the former one said, and takes nothing of that away', async () => {
   await open().report(fine);
-  const successor = open();
+  const successor = open('other');
   await successor.fail(problem);
   expect(condition('UnboundedNetworkDegraded')).toMatchObject({ status: 'True', reason: 'ForeignLink' });
   expect(applied.toSorted()).toEqual(['NetworkUnavailable', 'UnboundedNetworkDegraded']);
   const before = writes.length;
   await successor.fail(problem);
   expect(writes).toHaveLength(before);
+  await successor.other();
+  expect(applied).toEqual(['NetworkUnavailable']); // the other section’s problem has ended, and nobody can say yet that all is well
   await successor.report(fine);
   expect(condition('UnboundedNetworkDegraded')?.status).toBe('False');
 });

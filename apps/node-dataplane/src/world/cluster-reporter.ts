@@ -84,6 +84,8 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
   const client = cluster.client(nodes);
   const stale = createStaleConditions();
   const [ofSections, ofRefusals] = [createNews(), createNews()];
+  /** Problems were written before an essential section reported: they are taken away when they end. */
+  let isDegradedEarly = false;
 
   const annotationWrites = createAnnotationWrites();
   const reportAnnotations = ({ annotations: wanted }: AgentReport, seen: Node, signal: Abort): Promise<Problem[]> =>
@@ -127,9 +129,12 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
       if (!seen) return;
       tell(ofSections(report.problems), 'ApplyPlan', seen);
       for (const event of report.events) events.record({ about: seen, ...event });
-      // An essential section that has not reported cannot say what peers need; that it fails is not kept back.
-      if (report.awaiting === 'essential')
-        return report.problems.length > 0 ? reportConditions(report, seen, signal) : undefined;
+      // An essential section that has not reported cannot say what peers need; that something fails is not kept back.
+      if (report.awaiting === 'essential') {
+        isDegradedEarly ||= report.problems.length > 0;
+        if (isDegradedEarly) await reportConditions(report, seen, signal);
+        return;
+      }
       const refused = await reportAnnotations(report, seen, signal);
       tell(ofRefusals(refused), 'Report', seen);
       await reportConditions({ ...report, problems: [...report.problems, ...refused] }, seen, signal);

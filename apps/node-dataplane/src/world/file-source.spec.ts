@@ -51,21 +51,31 @@ test('objects follow the files, and whoever asked for it is told', async () => {
 test('where programs of the node have all inotify instances the folder is read from time to time, and once it can be is watched', async () => {
   mkdirSync(folder);
   writeSite('s1');
-  const noInstance = () => {
-    throw Object.assign(new Error('EMFILE: too many open files, watch'), { code: 'EMFILE' });
-  };
+  let watches = 0;
   let source: Source;
   {
-    using _ = replaceInBuiltin(fs, { watch: noInstance });
+    using _ = replaceInBuiltin(fs, {
+      watch: () => {
+        watches++;
+        throw Object.assign(new Error('EMFILE: too many open files, watch'), { code: 'EMFILE' });
+      },
+    });
     source = open();
     expect(sitesOf(source)).toEqual(['s1']);
     writeSite('s2');
     await expectSites(source, 's1', 's2');
+    expect(watches).toBeGreaterThan(1);
   }
   expect(errors).toEqual([`EMFILE: too many open files, watch: read every ${READ_MS} ms instead`]);
-  const { version } = source.snapshot()!;
-  // The last of these readings: from then on it is watched, and read when something changes.
-  await expect.poll(() => source.snapshot()!.version).toBeGreaterThan(version);
+  const { watch } = fs;
+  watches = 0;
+  const counted = ((...args: Parameters<typeof watch>) => {
+    watches++;
+    return watch(...args);
+  }) as typeof watch;
+  using _ = replaceInBuiltin(fs, { watch: counted });
+  await sleep(20 * READ_MS);
+  expect(watches).toBe(1);
   writeSite('s3');
   await expectSites(source, 's1', 's2', 's3');
   await source.stop();
@@ -78,5 +88,32 @@ test('a folder that comes later is read then, and its absence is told once', asy
   writeSite('s1');
   await expectSites(source, 's1');
   expect(errors).toHaveLength(2); // that it cannot be watched, and not be read
+  await source.stop();
+});
+
+test('a folder that is removed and made again is read again', async () => {
+  mkdirSync(folder);
+  writeSite('s1');
+  const source = open();
+  rmSync(folder, { recursive: true });
+  mkdirSync(folder);
+  await sleep(5 * READ_MS);
+  writeSite('s2');
+  await expectSites(source, 's2');
+  expect(errors.length).toBeLessThanOrEqual(1); // that it was not there for a moment
+  await source.stop();
+});
+
+test('what is read again and says the same is no change', async () => {
+  mkdirSync(folder);
+  writeSite('s1');
+  const source = open();
+  let changes = 0;
+  source.onChange(() => changes++);
+  writeSite('s1');
+  writeSite('s2');
+  await expectSites(source, 's1', 's2');
+  expect(source.snapshot()!.version).toBe(2);
+  expect(changes).toBe(1);
   await source.stop();
 });

@@ -20,12 +20,16 @@ export const createFileSource = <T extends KindTable>(
   { kinds, nodeName, onError, unwatchedReadMs = UNWATCHED_READ_MS }: FileSourceOptions<T>,
 ): WorldSource<T> => {
   let snapshot: Snapshot<T> | undefined;
-  let reason = '';
+  let [text, reason] = ['', ''];
   const handlers: (() => void)[] = [];
   const read = (): void => {
     try {
-      snapshot = { ...readObjectFiles(folder, kinds, nodeName), version: (snapshot?.version ?? 0) + 1 };
+      const found = readObjectFiles(folder, kinds, nodeName);
       reason = '';
+      const before = text;
+      text = JSON.stringify(found);
+      if (snapshot && text === before) return;
+      snapshot = { ...found, version: (snapshot?.version ?? 0) + 1 };
     } catch (error) {
       const { message } = error as Error;
       if (message !== reason) onError(error as Error);

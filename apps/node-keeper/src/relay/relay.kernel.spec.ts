@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -48,6 +48,16 @@ describe('the relay’s proxies', () => {
     await until('the loss is seen', () => !a.isConnected);
     wireGuardA.send('\u0004 to nowhere', a.portOf(keyA, keyB)!);
     await until('it is told', () => (a.tallies?.dropped.noRelay ?? 0) >= 1);
+  });
+
+  test('take away counters that they can no longer write, so that nobody takes their process for dead', async () => {
+    await until('they count', () => a.tallies);
+    const inTheWay = join(a.folder, 'relay-tallies.json.new');
+    mkdirSync(inTheWay);
+    await until('they are gone', () => a.tallies === undefined);
+    rmdirSync(inTheWay);
+    await until('they count again', () => a.tallies);
+    expect(a.isConnected).toBe(true);
   });
 
   test('live on when the keeper is killed, log to nobody, and its successor finds them', async () => {

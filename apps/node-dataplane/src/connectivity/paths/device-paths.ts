@@ -58,10 +58,11 @@ const noteWay = (lane: Lane, way: Way, session: Pick<PathReport, 'device' | 'pub
 /** How often an interface is looked at that has no peers. */
 const IDLE_MS = 10_000;
 
-const sessionIn = (endpoints: Endpoints, state: DeviceState | undefined, publicKey: string): string | undefined => {
-  const peer = state?.peers.find((one) => one.publicKey === publicKey);
-  return peer && endpoints.hasDirectSession(peer) ? peer.endpoint : undefined;
-};
+/** Direct endpoints of the peers with a session, by public key. */
+const sessionsIn = (endpoints: Endpoints, state: DeviceState | undefined): ReadonlyMap<string, string> =>
+  new Map(
+    (state?.peers ?? []).flatMap((peer) => (endpoints.hasDirectSession(peer) ? [[peer.publicKey, peer.endpoint]] : [])),
+  );
 
 const openDevice = ({ name, isUserspace }: PathDevice, netnsFd: number | undefined): WireGuardDevice =>
   isUserspace ? openUserspaceDevice(name) : openKernelDevice(name, netnsFd === undefined ? {} : { netnsFd });
@@ -136,10 +137,11 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
       const isOnTrial = lanes.values().some(({ path }) => path.way?.reason === 'noRelay');
       const state = fresh.length > 0 || isOnTrial ? await endpoints.read() : undefined;
       for (const peer of plan.peers) lanes.get(peer.publicKey)?.path.update(peer, isRelayUp);
+      const sessions = sessionsIn(endpoints, state);
       return fresh.flatMap((peer) => {
         const keys = keysFor(plan, peer);
         if ('reason' in keys) return [keys];
-        add(peer, keys, { found: { session: sessionIn(endpoints, state, peer.publicKey), isAdopted }, isRelayUp });
+        add(peer, keys, { found: { session: sessions.get(peer.publicKey), isAdopted }, isRelayUp });
         return [];
       });
     },

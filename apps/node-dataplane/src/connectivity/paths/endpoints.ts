@@ -32,6 +32,8 @@ export interface EndpointsOptions {
 
 /** Looking may take so much of this thread's time at most: an interface may have thousands of peers. */
 const SHARE = 0.05;
+/** However long an interface takes to answer: who does not look notices neither a handshake nor a packet that led the wrong way. */
+const LONGEST_PAUSE_MS = 10_000;
 /** After another packet has moved an endpoint the next will soon: so much sooner it is looked at again. */
 const HASTE = 4;
 
@@ -170,7 +172,7 @@ export const createEndpoints = ({ device, wayOf, intervalMs, onSession }: Endpoi
     });
     await unlessAway(() => give(pulled.map(({ publicKey }) => publicKey)));
     const isHasty = pulled.length > 0 || performance.now() < hastyUntilMs;
-    const leastMs = (performance.now() - beganMs) * (isHasty ? 1 : 1 / SHARE);
+    const leastMs = Math.min((performance.now() - beganMs) * (isHasty ? 1 : 1 / SHARE), LONGEST_PAUSE_MS);
     lookAfter(Math.max(leastMs, isHasty ? intervalMs() / HASTE : intervalMs()));
   };
   const work = (job: () => Promise<unknown>): void => {

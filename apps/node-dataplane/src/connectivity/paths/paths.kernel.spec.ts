@@ -48,12 +48,16 @@ test('UDP blocked, open, blocked one way, blocked, and an agent that is killed',
   for (const gateway of world.gateways) gateway.block('none');
   await world.untilBoth('direct');
 
-  // A last packet by the relay may still lead WireGuard there for a moment, and an agent adopts what it finds.
-  await until('WireGuard sends directly at both ends', () =>
-    world.gateways.every((one) => one.endpoint().startsWith('198.')),
-  );
-  const movesBefore = b.moves.length;
+  let movesBefore = 0;
   const killed = await during(world, async () => {
+    // Late packets by the relay lead WireGuard there for moments, and an agent adopts what it finds.
+    let looks = 0;
+    await until('WireGuard sends directly at both ends for a second', () => {
+      looks = world.gateways.every((one) => one.endpoint().startsWith('198.')) ? looks + 1 : 0;
+      return looks === 10;
+    });
+    expect([a.path, b.path]).toEqual(['direct', 'direct']);
+    movesBefore = b.moves.length;
     await a.killAgent();
     a.startAgent();
     await until('the new agent has found the path', () => a.path !== undefined);

@@ -50,6 +50,7 @@ export const createWatcher = ({ netnsFd, nonceFile, onMoved, onGone }: WatcherOp
     devices.set(name, device);
     return device;
   };
+  const correspond = (): void => exchange.setCorrespondents([...devices.values()].flatMap((device) => device.lanes()));
   const drop = async (name: string, device: DevicePaths): Promise<void> => {
     devices.delete(name);
     await device.stop();
@@ -63,13 +64,17 @@ export const createWatcher = ({ netnsFd, nonceFile, onMoved, onGone }: WatcherOp
         const plan = byName.get(name);
         if (!plan || isOther(plan, device.plan)) await drop(name, device);
       }
+      correspond();
       const problems: Problem[] = [];
       for (const plan of planned) {
         const device = devices.get(plan.name) ?? add(plan);
+        const lanes = device.lanes().length;
         problems.push(...(await device.apply(plan, { isRelayUp, isAdopted: isFirstPlan })));
+        // New lanes ask from now on: an interface that does not answer must not keep those of others from hearing the replies.
+        if (device.lanes().length !== lanes) correspond();
       }
       isFirstPlan = false;
-      exchange.setCorrespondents([...devices.values()].flatMap((device) => device.lanes()));
+      correspond();
       return problems;
     },
     measured: () => measuring.take(),

@@ -4,7 +4,7 @@ import type { Metrics } from '@unbounded/telemetry';
 /** Metrics of the relay as the node sees it. Its proxies are a process of node-keeper's, and count in a file. */
 
 /** Undefined: nothing was counted yet, or another version of the proxies counts. */
-export const readTallies = (file: string): RelayTallies | undefined => {
+const readTallies = (file: string): RelayTallies | undefined => {
   try {
     return relayTallies.read(file);
   } catch {

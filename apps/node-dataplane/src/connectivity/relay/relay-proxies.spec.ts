@@ -283,6 +283,29 @@ describe('the state', () => {
       expect([proxies.isUp(), changes]).toEqual([true, 2]);
     });
 
+    test('is believed at once when they have written another state, and after a time in which no relay was wanted', () => {
+      pass(120, beat);
+      expect(pass(60)).toHaveLength(1);
+      tellState(stateWith(true, 40_001));
+      expect(pass(5)).toEqual([]);
+      expect(pass(60)).toHaveLength(1);
+      proxies.apply(relayPlan(undefined, { listen: 51820, to: ['near'] }));
+      expect(proxies.relays().connected).toHaveLength(1);
+      expect(pass(5)).toEqual([]);
+    });
+
+    test('stays so while the counters cannot be read for a moment', () => {
+      pass(120, beat);
+      expect(pass(60)).toHaveLength(1);
+      const file = join(folder, 'keeper/relay-tallies.json');
+      renameSync(file, `${file}.kept`);
+      mkdirSync(file);
+      expect(pass(5)).toHaveLength(1);
+      rmSync(file, { recursive: true });
+      renameSync(`${file}.kept`, file);
+      expect(pass(5)).toHaveLength(1);
+    });
+
     test('stands as it is where the keeper is of a version that says nothing of that', () => {
       expect(pass(300)).toEqual([]);
       expect(proxies.isUp()).toBe(true);

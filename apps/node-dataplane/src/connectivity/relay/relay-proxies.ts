@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { relayUnit } from '@unbounded/keeper-protocol';
+import { relayTallies, relayUnit } from '@unbounded/keeper-protocol';
 import { type Endpoint, trustDigest } from '@unbounded/relay-client';
 import { removeFile } from '@unbounded/state-files';
 import type { Logger } from '@unbounded/telemetry';
@@ -9,7 +9,6 @@ import { rejectedRelayUnit } from '../kernel/keeper-units.ts';
 import { stateFile } from '../../state/state-file.ts';
 import { createStateFaults, type StateFaults } from '../../state/state-faults.ts';
 import { type ProxiedLane, type WatchedState, watchProxyState } from './proxy-state.ts';
-import { readTallies } from './metrics.ts';
 import { createRelayServices, isFoundRelays, type ManagedRelaySource } from './relay-services.ts';
 import { type OwnKey, planRelayUnit, trustOf } from './relay-unit.plan.ts';
 import { createSignOfLife } from './sign-of-life.ts';
@@ -71,24 +70,44 @@ export interface RelayProxies {
   stop(): void;
 }
 
+/** Undefined: there are none. @throws Error where that cannot be read */
+const beatsIn = (talliesFile: string): number | undefined => {
+  try {
+    return relayTallies.read(talliesFile).beats;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+};
+
 /** What the proxies say, as long as their process lives. */
 const watchLiving = (
   { stateFile: file, talliesFile, logger }: RelayProxiesOptions,
   { now, onChange }: { readonly now: () => number; readonly onChange: () => void },
 ) => {
+  const life = createSignOfLife(() => beatsIn(talliesFile), now);
+  let isSilent = false;
+  const revive = (): void => {
+    life.reset();
+    isSilent = false;
+  };
   const onUnwatched = (err: Error): void =>
     logger.warn({ err }, 'cannot watch the state of the relay’s proxies: it is read at each pass');
-  const state = watchProxyState(file, { onChange, onUnwatched });
-  const unchangedMs = createSignOfLife(() => readTallies(talliesFile)?.beats, now);
-  let isSilent = false;
+  const onState = (): void => {
+    revive(); // who writes it lives
+    onChange();
+  };
+  const state = watchProxyState(file, { onChange: onState, onUnwatched });
   return {
     state,
     isSilent: () => isSilent,
-    /** Whether something is known now that was not. */
-    look: (): boolean => {
+    /** @param isWanted without a unit there is no process. @returns whether something is known now that was not */
+    look(isWanted: boolean): boolean {
       const wasSilent = isSilent;
-      isSilent = unchangedMs() >= SILENT_MS;
-      return state.refresh() || isSilent !== wasSilent;
+      const isNews = state.refresh();
+      if (isNews || !isWanted) revive();
+      else isSilent = life.look() >= SILENT_MS;
+      return isNews || isSilent !== wasSilent;
     },
     relays: (): WatchedState['relays'] => {
       const { connected, away } = state.relays;
@@ -131,7 +150,10 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
   ];
 
   const away = ({ relay }: NeutralPlan): Problem[] => {
-    if (living.isSilent()) return [SILENT];
+    if (living.isSilent()) {
+      lastUpMs = now(); // those that follow have time to connect
+      return [SILENT];
+    }
     const { connected, away: names } = state.relays;
     const isFollowed = relay === undefined || trustDigest(trustOf(relay)) === state.trust;
     if (connected.length > 0 && isFollowed) lastUpMs = now();
@@ -144,7 +166,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
 
   return {
     apply(plan) {
-      if (living.look()) tell();
+      if (living.look(plan.relay !== undefined && wasWanted)) tell();
       if (!wasWanted) lastUpMs = now();
       wasWanted = plan.relay !== undefined;
       const problems = ask(plan);
