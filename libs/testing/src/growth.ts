@@ -16,11 +16,15 @@ const processorMs = (work: () => void): number => {
  * @param most between what is right, and what the mistake would be
  */
 export const growthBelow = (most: number, small: () => void, large: () => void): number => {
-  small(); // compiled by then
   let [smallMs, largeMs] = [Infinity, Infinity];
-  for (let round = 0; round < MOST_ROUNDS && !(largeMs < most * smallMs); round++) {
+  const measureSmall = (): void => {
     for (let run = 0; run < SMALL_RUNS; run++) smallMs = Math.min(smallMs, processorMs(small));
+  };
+  small(); // compiled by then
+  for (let round = 0; round < MOST_ROUNDS && !(largeMs < most * smallMs); round++) {
+    measureSmall();
     largeMs = Math.min(largeMs, processorMs(large));
+    measureSmall(); // by what V8 has made of the code meanwhile: it optimizes while the large input runs
   }
   return largeMs / smallMs;
 };
