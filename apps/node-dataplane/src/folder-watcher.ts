@@ -29,16 +29,18 @@ export const openWatcher = (
   let watched = '';
   let reason = '';
   const isWatching = (): boolean => watcher !== undefined && identityOf(folder) === watched;
-  const fail = (error: Error): void => {
+  const close = (): void => {
     watcher?.close();
     watcher = undefined;
+  };
+  const fail = (error: Error): void => {
+    close();
     if (error.message !== reason) onFailed(error);
     reason = error.message;
   };
   const ensure = (): void => {
     if (isWatching()) return;
-    watcher?.close();
-    watcher = undefined;
+    close();
     try {
       watcher = watch(folder, (_, name) => onName(name)).on('error', fail);
       watched = identityOf(folder);
@@ -51,6 +53,6 @@ export const openWatcher = (
       return isWatching();
     },
     ensure,
-    close: () => watcher?.close(),
+    close,
   };
 };

@@ -28,15 +28,14 @@ export const createFileSource = <T extends KindTable>(
       reason = '';
       const before = text;
       text = JSON.stringify(found);
-      if (snapshot && text === before) return;
+      if (text === before) return;
       snapshot = { ...found, version: (snapshot?.version ?? 0) + 1 };
+      for (const handler of handlers) handler();
     } catch (error) {
       const { message } = error as Error;
       if (message !== reason) onError(error as Error);
       reason = message;
-      return;
     }
-    for (const handler of handlers) handler();
   };
   const watcher = openWatcher(folder, read, (error) =>
     onError(new Error(`${error.message}: read every ${unwatchedReadMs} ms instead`)),

@@ -89,7 +89,7 @@ export const describePromises = (options: Partial<LabOptions>): void => {
       for (const nodes of RESTARTED)
         await Promise.all(nodes.map((node) => restartPods(layout, 'node-dataplane', node)));
     });
-    expect(sent).toBeGreaterThan(RESTARTED.length * 1000);
+    expect(sent).toBeGreaterThan(RESTARTED.flat().length * 1000);
     expect(received).toBe(sent);
   });
 

@@ -32,7 +32,10 @@ export interface EndpointsOptions {
 
 /** Looking may take so much of this thread's time at most: an interface may have thousands of peers. */
 const SHARE = 0.05;
-/** However long an interface takes to answer: who does not look notices neither a handshake nor a packet that led the wrong way. */
+/**
+ * However long an interface takes to answer, and more than the share that may be: who does not look notices neither a handshake nor a packet
+ * that led the wrong way.
+ */
 const LONGEST_PAUSE_MS = 10_000;
 /** After another packet has moved an endpoint the next will soon: so much sooner it is looked at again. */
 const HASTE = 4;

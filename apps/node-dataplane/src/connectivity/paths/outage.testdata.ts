@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FlowCount } from '../keys/flow.scenario.ts';
 import type { PathWorld } from './paths.scenario.ts';
 
 /** For how long traffic between two pods is away while paths change. */
 
-const outageMs = (counts: readonly FlowCount[]): number[] => counts.map(({ longestGapMs }) => longestGapMs);
 /** That may be without traffic while a path changes because packets no longer get through. */
 export const LONGEST_MS = 3000;
 /** To see that nothing else is lost after a move. */
@@ -19,5 +17,5 @@ export const during = async (world: PathWorld, act: () => Promise<unknown>): Pro
   const counts = await end();
   for (const { from, lostCount, lost } of counts)
     if (lostCount > 0) console.log(`from ${from} ${lostCount} lost: ${lost.at(0)} to ${lost.at(-1)}`);
-  return outageMs(counts);
+  return counts.map(({ longestGapMs }) => longestGapMs);
 };

@@ -68,10 +68,10 @@ export const createWatcher = ({ netnsFd, nonceFile, onMoved, onGone }: WatcherOp
       const problems: Problem[] = [];
       for (const plan of planned) {
         const device = devices.get(plan.name) ?? add(plan);
-        const lanes = device.lanes().length;
+        const known = new Set(device.lanes());
         problems.push(...(await device.apply(plan, { isRelayUp, isAdopted: isFirstPlan })));
         // New lanes ask from now on: an interface that does not answer must not keep those of others from hearing the replies.
-        if (device.lanes().length !== lanes) correspond();
+        if (device.lanes().some((lane) => !known.has(lane))) correspond();
       }
       isFirstPlan = false;
       correspond();
