@@ -1,5 +1,8 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { AGENT_V8_OPTIONS } from './libs/config/src/node-command.ts';
+import { POOL_VARIABLE } from './libs/testing/src/pool-variable.ts';
 import { globsOf, LAYERS } from './tools/suite/src/layers.ts';
 import LongestFirst, { RANDOM_ORDER } from './tools/suite/src/longest-first.ts';
 import { multiplyRuns, PROPERTY_RUNS } from './tools/suite/src/property-runs.ts';
@@ -7,6 +10,12 @@ import { multiplyRuns, PROPERTY_RUNS } from './tools/suite/src/property-runs.ts'
 /** One project for each row of tools/suite/src/layers.ts: the name of a spec file says where it runs. */
 
 const timesCases = Number(process.env[PROPERTY_RUNS] ?? 1);
+
+/** The path of the pool's socket, of this run and this layer. */
+const apiServers = (layer: string) => ({
+  globalSetup: ['libs/testing/src/api-server-pool.setup.ts'],
+  env: { [POOL_VARIABLE]: join(tmpdir(), `unbounded-api-servers-${process.pid}-${layer}`) },
+});
 
 const projects = LAYERS.map((layer, order) => {
   const { include, exclude } = globsOf(layer);
@@ -21,6 +30,7 @@ const projects = LAYERS.map((layer, order) => {
       // Threads of V8 that collect garbage have no processor of their own here: without them unit specs take a tenth less.
       execArgv: [...AGENT_V8_OPTIONS],
       maxWorkers: layer.workers,
+      ...(layer.borrowsApiServers === true ? apiServers(layer.name) : {}),
       // Pure code is loaded once for each worker, not for each spec: that took half of the processor time.
       isolate: !isUnit,
       // Layers run one after another, also when vitest is started by hand for all.

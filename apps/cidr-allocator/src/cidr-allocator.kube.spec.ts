@@ -2,12 +2,12 @@ import { annotations, gatewayPoolKind, meshKind, type Site, siteKind, siteNodeSl
 import { parsePrefix } from '@unbounded/ip';
 import { clientOf, coreClients, endpointSlices, type Node, type ResourceClient } from '@unbounded/kube';
 import {
-  type ApiServer,
   type AppProcess,
   createNode,
   expireLeases,
   installAccessRules,
   kubeconfigOf,
+  type OwnApiServer,
   poolObject,
   publicKeyFor,
   resetCluster,
@@ -20,7 +20,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 
 import { findConflicts } from './block-conflicts.plan.ts';
 
-let api: ApiServer;
+let api: OwnApiServer;
 /** With the program's own rights, and no other. */
 let kubeconfig: string;
 let nodes: ResourceClient<Node>;

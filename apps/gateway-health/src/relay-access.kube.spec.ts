@@ -3,10 +3,10 @@ import { openCluster } from '@unbounded/kube/open-cluster';
 import {
   answerTo,
   type ApiServer,
+  borrowApiServer,
   installAccessRules,
   kubeconfigOf,
   resetCluster,
-  startApiServer,
   type Write,
 } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
@@ -35,7 +35,7 @@ import { additions, inTemplate } from './relay-additions.testdata.ts';
 let api: ApiServer;
 let thief: Cluster;
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   const image = { repository: 'registry.example.com/unbounded', tag: '1', pullSecrets: ['pull'] };
   await installAccessRules(api, { global: { image } });

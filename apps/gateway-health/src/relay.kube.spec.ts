@@ -25,6 +25,7 @@ import {
 import {
   type ApiServer,
   type AppProcess,
+  borrowApiServer,
   createNode,
   installAccessRules,
   kubeconfigOf,
@@ -32,7 +33,6 @@ import {
   publicKeyFor,
   resetCluster,
   siteObject,
-  startApiServer,
   startApp,
   until,
 } from '@unbounded/testing';
@@ -55,7 +55,7 @@ const clients = () => ({
 });
 const meshes = () => clientOf(api.cluster, meshKind);
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   await installAccessRules(api, { global: { image: { repository: 'registry.example.com/unbounded', tag: '1' } } });
   kubeconfig = await kubeconfigOf(api, 'gateway-health');

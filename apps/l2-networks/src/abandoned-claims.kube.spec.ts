@@ -2,7 +2,7 @@ import { createObjectWrites } from '@unbounded/controller-runtime';
 import type { Cluster } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
 import type { L2ClusterSnapshot } from '@unbounded/l2';
-import { type ApiServer, installAccessRules, kubeconfigOf, startApiServer } from '@unbounded/testing';
+import { type ApiServer, borrowApiServer, installAccessRules, kubeconfigOf } from '@unbounded/testing';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
@@ -20,7 +20,7 @@ let world: ReturnType<typeof createTestCluster>;
 let [controller, agent]: Cluster[] = [];
 
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   world = createTestCluster(api);
   await world.reset();
   await installAccessRules(api, { 'l2-networks': { enabled: true } });

@@ -1,6 +1,6 @@
 import { type Cluster, coreClients } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
-import { answerTo, type ApiServer, installAccessRules, kubeconfigOf, startApiServer, until } from '@unbounded/testing';
+import { answerTo, type ApiServer, borrowApiServer, installAccessRules, kubeconfigOf, until } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
 import { answersTo, refusals, taken } from '@unbounded/testing/write-rows';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -59,7 +59,7 @@ const prepare = async (): Promise<void> => {
 };
 
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   world = createTestCluster(api);
   await world.reset();
   await installAccessRules(api, { 'l2-networks': { enabled: true } });

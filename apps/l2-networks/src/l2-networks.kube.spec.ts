@@ -1,7 +1,7 @@
 import { PROTECTION_FINALIZER } from '@unbounded/crds';
 import { coreClients } from '@unbounded/kube';
 import { L2_NODE_CONDITION } from '@unbounded/l2';
-import { type ApiServer, expireLeases, startApiServer, until } from '@unbounded/testing';
+import { type ApiServer, borrowApiServer, expireLeases, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { createTestCluster, leads } from './test-cluster.testdata.ts';
@@ -9,7 +9,7 @@ import { createTestCluster, leads } from './test-cluster.testdata.ts';
 let api: ApiServer;
 let world: ReturnType<typeof createTestCluster>;
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   world = createTestCluster(api);
 });
 beforeEach(async () => {

@@ -1,4 +1,4 @@
-import { startApiServer } from '@unbounded/testing';
+import { borrowApiServer } from '@unbounded/testing';
 import { NAMESPACE, namespaceFile, renderChart, yamlOf } from '@unbounded/testing/chart';
 import { readConfig } from '@unbounded/config';
 import { expect, test } from 'vitest';
@@ -26,7 +26,7 @@ test('the chart runs no relay by itself', () => {
 });
 
 test('an API server takes all of the relay’s objects, with every part turned on', async () => {
-  await using api = await startApiServer();
+  await using api = await borrowApiServer();
   api.kubectl('apply', '-f', namespaceFile);
   const objects = render({
     autoscaling: { enabled: true },

@@ -13,6 +13,7 @@ import { clientOf, coreClients, isNotFound } from '@unbounded/kube';
 import {
   type ApiServer,
   type AppProcess,
+  borrowApiServer,
   createNode,
   installAccessRules,
   kubeconfigOf,
@@ -20,7 +21,6 @@ import {
   publicKeyFor,
   resetCluster,
   siteObject,
-  startApiServer,
   startApp,
   until,
 } from '@unbounded/testing';
@@ -32,7 +32,7 @@ let api: ApiServer;
 let kubeconfig: string;
 const apps: AppProcess[] = [];
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   await installAccessRules(api);
   kubeconfig = await kubeconfigOf(api, 'site-membership');

@@ -3,10 +3,10 @@ import { openCluster } from '@unbounded/kube/open-cluster';
 import {
   answerTo,
   type ApiServer,
+  borrowApiServer,
   installAccessRules,
   kubeconfigOf,
   ourPath,
-  startApiServer,
   until,
   type Write,
 } from '@unbounded/testing';
@@ -38,7 +38,7 @@ const post = (path: string, body: object): Promise<unknown> =>
   api.cluster.transport.send({ method: 'POST', path, body });
 
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await prepareEgressCluster(api);
   await installAccessRules(api);
   controller = openCluster({ kubeconfig: await kubeconfigOf(api, 'static-egress') });

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { egressAnnotations } from '@unbounded/crds';
 import { coreClients } from '@unbounded/kube';
-import { type ApiServer, type AppProcess, expireLeases, startApiServer, until } from '@unbounded/testing';
+import { type ApiServer, type AppProcess, borrowApiServer, expireLeases, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import {
@@ -23,7 +23,7 @@ let agents: SimulatedAgents;
 let controller: ReturnType<typeof createTestController>;
 
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   controller = createTestController(api);
 });
 beforeEach(async () => {

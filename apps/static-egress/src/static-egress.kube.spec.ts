@@ -1,5 +1,5 @@
 import { coreClients } from '@unbounded/kube';
-import { type ApiServer, startApiServer, until } from '@unbounded/testing';
+import { type ApiServer, borrowApiServer, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import {
@@ -22,7 +22,7 @@ let agents: SimulatedAgents;
 let controller: ReturnType<typeof createTestController>;
 
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   controller = createTestController(api);
 });
 beforeEach(async () => {

@@ -3,13 +3,13 @@ import { openCluster } from '@unbounded/kube/open-cluster';
 import {
   answerTo,
   type ApiServer,
+  borrowApiServer,
   installAccessRules,
   kubeconfigOf,
   nodeObject,
   ourPath,
   resetCluster,
   siteObject,
-  startApiServer,
   type Write,
 } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
@@ -43,7 +43,7 @@ const review = (group: string, kind: string, spec: object): Write =>
   create(`/apis/${group}/v1/${kind.toLowerCase()}s`, { apiVersion: `${group}/v1`, kind, spec });
 
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   await installAccessRules(api);
   const post = (path: string, body: object) => api.cluster.transport.send({ method: 'POST', path, body });

@@ -10,10 +10,10 @@ import {
   answerTo,
   type ApiServer,
   appEntry,
+  borrowApiServer,
   installAccessRules,
   kubeconfigOf,
   resetCluster,
-  startApiServer,
   until,
 } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
@@ -92,7 +92,7 @@ const writeRecords = async (): Promise<void> => {
 };
 
 beforeAll(async () => {
-  [api, control] = await Promise.all([startApiServer(), startControlServer()]);
+  [api, control] = await Promise.all([borrowApiServer(), startControlServer()]);
   world = createTestCluster(api, control);
   await world.prepare();
   // The account of the agents is of their own chart.

@@ -1,6 +1,6 @@
 import { MESH_NAME, podConditions, TAILNET_DEVICE_FINALIZER, tailnetAnnotations } from '@unbounded/crds';
 import { createKeyReceiver } from '@unbounded/tailnet';
-import { type ApiServer, type AppProcess, expireLeases, startApiServer, until } from '@unbounded/testing';
+import { type ApiServer, type AppProcess, borrowApiServer, expireLeases, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
 import { AUTH_KEY, CLIENT, type ControlServer, startControlServer } from './control-server.testdata.ts';
@@ -15,7 +15,7 @@ let app: AppProcess;
 const given = new Set<string>();
 
 beforeAll(async () => {
-  [api, control] = await Promise.all([startApiServer(), startControlServer()]);
+  [api, control] = await Promise.all([borrowApiServer(), startControlServer()]);
   world = createTestCluster(api, control);
   await world.prepare();
   app = world.start();

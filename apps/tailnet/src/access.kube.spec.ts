@@ -4,12 +4,12 @@ import { openCluster } from '@unbounded/kube/open-cluster';
 import {
   answerTo,
   type ApiServer,
+  borrowApiServer,
   createNode,
   installAccessRules,
   kubeconfigOf,
   ourPath,
   resetCluster,
-  startApiServer,
   type Write,
 } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
@@ -42,7 +42,7 @@ const podObject = {
 };
 
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   await installAccessRules(api, { 'tailnet-registrar': { enabled: true }, tailnet: { enabled: true } });
   api.kubectl('create', 'namespace', SHOP);

@@ -1,11 +1,11 @@
 import { coreClients, type Node, type ResourceClient } from '@unbounded/kube';
 import { silentLogger } from '@unbounded/telemetry';
-import { type ApiServer, createNode, startApiServer, until } from '@unbounded/testing';
+import { createNode, type OwnApiServer, startApiServer, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
 import { createInformer, type InformerOptions } from './informer.ts';
 
-let api: ApiServer;
+let api: OwnApiServer;
 let nodes: ResourceClient<Node>;
 let stop = new AbortController();
 beforeAll(async () => {

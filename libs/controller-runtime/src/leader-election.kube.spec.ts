@@ -1,6 +1,6 @@
 import { coreClients, type Lease, type ResourceClient } from '@unbounded/kube';
 import { silentLogger } from '@unbounded/telemetry';
-import { type ApiServer, startApiServer, until } from '@unbounded/testing';
+import { type ApiServer, borrowApiServer, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
 import { createElection } from './leader-election.ts';
@@ -13,7 +13,7 @@ let leases: ResourceClient<Lease>;
 let names = 0;
 const ends: (() => Promise<void>)[] = [];
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   leases = coreClients(api.cluster).leases;
 });
 afterEach(async () => {

@@ -16,6 +16,7 @@ import { NAMESPACE } from './chart.ts';
 import {
   type ApiServer,
   type AppProcess,
+  borrowApiServer,
   createNode,
   installAccessRules,
   kubeconfigOf,
@@ -23,7 +24,6 @@ import {
   publicKeyFor,
   resetCluster,
   siteObject,
-  startApiServer,
   startApp,
   until,
 } from './index.ts';
@@ -34,7 +34,7 @@ let api: ApiServer;
 const open: Cluster[] = [];
 const apps: AppProcess[] = [];
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   await installAccessRules(api);
 });

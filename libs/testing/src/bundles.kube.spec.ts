@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { type ApiServer, appEntry, resetCluster, startApiServer, startApp, until } from './index.ts';
+import { type ApiServer, appEntry, borrowApiServer, resetCluster, startApp, until } from './index.ts';
 
 const node = fileURLToPath(new URL('../../../tools/node', import.meta.url));
 let api: ApiServer;
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
 });
 afterAll(() => api?.stop());

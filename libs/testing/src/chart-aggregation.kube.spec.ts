@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { type ApiServer, startApiServer, until } from './index.ts';
+import { type ApiServer, borrowApiServer, until } from './index.ts';
 import { accessRules, helmProgram, type Manifest, namespaceFile, renderChartOnce, yamlOf } from './chart.ts';
 
 /** Rights of agents: each chart brings its own, and Kubernetes puts them together. */
@@ -34,7 +34,7 @@ describe('kube-controller-manager', () => {
   let api: ApiServer;
   let manager: ChildProcess;
   beforeAll(async () => {
-    api = await startApiServer();
+    api = await borrowApiServer();
     api.kubectl('apply', '-f', namespaceFile);
     const program = join(folder, 'kube-controller-manager');
     symlinkSync(join(dirname(helmProgram()), 'kubernetes'), program);

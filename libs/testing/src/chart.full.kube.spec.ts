@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ApiServer, startApiServer } from './index.ts';
+import { type ApiServer, borrowApiServer } from './index.ts';
 import { isKind, namespaceFile, renderChartOnce, renderText, yamlOf } from './chart.ts';
 import { aroundLeaf, leaves, merged, nested, only, othersTogether, WITHOUT_EFFECT } from './chart-leaves.ts';
 import { type Refusals, refusalsOf, refusedOf } from './chart-refusals.ts';
@@ -13,7 +13,7 @@ describe('the API server', () => {
   let refusals: Refusals;
   const rendered = (values: object) => renderChartOnce({ values });
   beforeAll(async () => {
-    api = await startApiServer();
+    api = await borrowApiServer();
     api.kubectl('apply', '-f', namespaceFile);
     api.apply(yamlOf(rendered({}).filter(isKind)), '--server-side');
     refusals = refusalsOf(api, apps.flatMap((name) => [alone(name), without(name)]).map(rendered));

@@ -9,12 +9,12 @@ import {
 } from '@unbounded/crds';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { type ApiServer, resetCluster, startApiServer } from './index.ts';
+import { type ApiServer, borrowApiServer, resetCluster } from './index.ts';
 import { objectCreator, refusalOf } from './object-creator.testdata.ts';
 
 let api: ApiServer;
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
 });
 afterAll(() => api?.stop());

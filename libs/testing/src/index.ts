@@ -1,5 +1,7 @@
 export { installAccessRules, kubeconfigOf } from './account.ts';
-export { type ApiServer, asset, startApiServer } from './api-server.ts';
+export { type ApiServer, type OwnApiServer, startApiServer } from './api-server.ts';
+export { asset } from './api-server-process.ts';
+export { borrowApiServer } from './borrowed-api-server.ts';
 export { appEntry } from './app-entry.ts';
 export { type AppProcess, startApp } from './app-process.ts';
 export type { FuzzTarget } from './fuzz-target.ts';

@@ -2,14 +2,14 @@ import { fdbEntryKind, type KindDefinition, neighborKind, networkEndpointKind, n
 import { resourceOf } from '@unbounded/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { type ApiServer, resetCluster, startApiServer } from './index.ts';
+import { type ApiServer, borrowApiServer, resetCluster } from './index.ts';
 import { objectCreator, refusalOf } from './object-creator.testdata.ts';
 
 /** What the API server takes of stretched L2, and with which words it refuses the rest. */
 
 let api: ApiServer;
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
 });
 afterAll(() => api?.stop());

@@ -8,6 +8,7 @@ import { NAMESPACE, renderChart } from './chart.ts';
 import {
   answerTo,
   type ApiServer,
+  borrowApiServer,
   installAccessRules,
   kubeconfigOf,
   nodeObject,
@@ -15,7 +16,6 @@ import {
   poolObject,
   resetCluster,
   siteObject,
-  startApiServer,
   until,
 } from './index.ts';
 import { coreEvents, smallAllowed, smallForbidden, TOO_LONG, VALUE } from './small-writes.testdata.ts';
@@ -46,7 +46,7 @@ const post = (path: string, body: object): Promise<unknown> =>
   api.cluster.transport.send({ method: 'POST', path, body });
 
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   await installAccessRules(api);
   const notes = { [annotations.wireGuardPort]: '51821', [annotations.rotateWireGuardKey]: 'now' };

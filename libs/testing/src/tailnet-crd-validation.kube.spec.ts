@@ -1,17 +1,16 @@
 import { type KindDefinition, meshKind, tailnetDeviceKind } from '@unbounded/crds';
-import { coreClients, ensureCrds, resourceOf } from '@unbounded/kube';
+import { resourceOf } from '@unbounded/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { type ApiServer, resetCluster, startApiServer } from './index.ts';
+import { type ApiServer, borrowApiServer, resetCluster } from './index.ts';
 import { objectCreator, refusalOf } from './object-creator.testdata.ts';
 
 /** What the API server takes of a tailnet, and with which words it refuses the rest. */
 
 let api: ApiServer;
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
-  await ensureCrds(coreClients(api.cluster).crds, [meshKind, tailnetDeviceKind]);
 });
 afterAll(() => api?.stop());
 

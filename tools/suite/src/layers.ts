@@ -26,6 +26,8 @@ export interface Layer {
    * or in any of this machine.
    */
   readonly cachedBy?: 'checkout' | 'machine' | undefined;
+  /** Its specs use API servers in turn (libs/testing/src/api-server-pool.ts). */
+  readonly borrowsApiServers?: boolean;
   /** Its specs bring up labs, of which a machine has one for tests. */
   readonly hasLabs?: boolean;
 }
@@ -38,12 +40,20 @@ export const LAYERS: readonly Layer[] = [
   { name: 'bpf', tier: CI, roles: '.bpf', workers: 2, needs: NEEDS_TEST, budgetSeconds: 5 },
   { name: 'fuzz', tier: CI, roles: '.fuzz', workers: 2, needs: ['fuzz'], budgetSeconds: 20 },
   { name: 'kernel', tier: CI, roles: '.kernel', workers: 5, needs: NEEDS_TEST, budgetSeconds: 140 },
-  { name: 'kube', tier: CI, roles: '.kube', workers: 4, needs: NEEDS_TEST, budgetSeconds: 105 },
+  {
+    name: 'kube',
+    tier: CI,
+    roles: '.kube',
+    workers: 4,
+    needs: NEEDS_TEST,
+    budgetSeconds: 105,
+    borrowsApiServers: true,
+  },
   { name: 'browser', tier: CI, roles: '.browser', workers: 1, needs: ['browser'], budgetSeconds: 30 },
   { name: 'lab', tier: CI, roles: '.lab', workers: 1, needs: NEEDS_TEST, budgetSeconds: 80, hasLabs: true },
   { name: 'vm', tier: CI, roles: '.vm', workers: 2, needs: ['vm'], budgetSeconds: 158, cachedBy: 'machine' },
   { name: 'kernel-full', tier: 'full', roles: '.full.kernel', workers: 5, needs: NEEDS_TEST },
-  { name: 'kube-full', tier: 'full', roles: '.full.kube', workers: 4, needs: NEEDS_TEST },
+  { name: 'kube-full', tier: 'full', roles: '.full.kube', workers: 4, needs: NEEDS_TEST, borrowsApiServers: true },
   { name: 'lab-full', tier: 'full', roles: '.full.lab', workers: 1, needs: NEEDS_TEST, hasLabs: true },
   {
     ...{

@@ -4,12 +4,12 @@ import { openCluster } from '@unbounded/kube/open-cluster';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import {
   type ApiServer,
+  borrowApiServer,
   createNode,
   installAccessRules,
   kubeconfigOf,
   publicKeyFor,
   resetCluster,
-  startApiServer,
   until,
 } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ import { createReporting } from './reporting.ts';
 let api: ApiServer;
 const ends: (() => unknown)[] = [];
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   await installAccessRules(api);
 });

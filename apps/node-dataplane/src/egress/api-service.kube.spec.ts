@@ -1,12 +1,12 @@
 import { endpointSlices, nodes, services } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
-import { type ApiServer, installAccessRules, kubeconfigOf, resetCluster, startApiServer } from '@unbounded/testing';
+import { type ApiServer, borrowApiServer, installAccessRules, kubeconfigOf, resetCluster } from '@unbounded/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApiService } from './api-service.ts';
 
 let api: ApiServer;
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   await api.cluster.client(nodes).create({ metadata: { name: 'n1' } });
   await installAccessRules(api);

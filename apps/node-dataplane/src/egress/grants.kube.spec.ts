@@ -1,7 +1,7 @@
 import { type EgressNodeSlice, egressNodeSliceKind, GROUP_VERSION } from '@unbounded/crds';
 import { clientOf } from '@unbounded/kube';
 import { silentLogger as logger } from '@unbounded/telemetry';
-import { type ApiServer, resetCluster, startApiServer } from '@unbounded/testing';
+import { type ApiServer, borrowApiServer, resetCluster } from '@unbounded/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createConfirmGrants } from './grants.ts';
 
@@ -11,7 +11,7 @@ const ADDRESSES = ['192.0.2.1', '192.0.2.2'];
 const owned = (addresses: readonly string[]) =>
   addresses.map((address) => ({ address, epoch: 1, announce: 'L2' as const }));
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   seen = await clientOf(api.cluster, egressNodeSliceKind).create({
     apiVersion: GROUP_VERSION,

@@ -8,7 +8,7 @@ import {
 } from '@unbounded/crds';
 import { clientOf, namespaces, services } from '@unbounded/kube';
 import { silentLogger as logger } from '@unbounded/telemetry';
-import { type ApiServer, resetCluster, startApiServer, until } from '@unbounded/testing';
+import { type ApiServer, borrowApiServer, resetCluster, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createClusterSource, createNodeSource } from '../world/cluster-source.ts';
 import { type AskSelection, createAskSelection } from './selection.ts';
@@ -19,7 +19,7 @@ import { createSliceReports } from './slice-reports.ts';
 let api: ApiServer;
 let ask: AskSelection;
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   ask = createAskSelection(api.cluster);
   await api.cluster.client(namespaces).create({ metadata: { name: 'shop', labels: { tier: 'front' } } });

@@ -1,12 +1,12 @@
 import { egressNodeSliceKind, GROUP_VERSION } from '@unbounded/crds';
 import { clientOf } from '@unbounded/kube';
-import { type ApiServer, resetCluster, startApiServer } from '@unbounded/testing';
+import { type ApiServer, borrowApiServer, resetCluster } from '@unbounded/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSliceReports } from './slice-reports.ts';
 
 let api: ApiServer;
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
 });
 afterAll(() => api?.stop());

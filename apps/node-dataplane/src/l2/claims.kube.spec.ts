@@ -12,11 +12,11 @@ import { openCluster } from '@unbounded/kube/open-cluster';
 import { type AskedNetwork, neighborName } from '@unbounded/l2';
 import {
   type ApiServer,
+  borrowApiServer,
   createNode,
   installAccessRules,
   kubeconfigOf,
   resetCluster,
-  startApiServer,
 } from '@unbounded/testing';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Claims, createClaims, type WantedEndpoint } from './claims.ts';
@@ -36,7 +36,7 @@ const claimsOf = async (node: string): Promise<Claims> => {
 };
 
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   await resetCluster(api.cluster);
   await installAccessRules(api, { 'l2-networks': { enabled: true } });
   for (const name of ['n1', 'n2']) await createNode(coreClients(api.cluster).nodes, { name });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Cluster, endpointSlices } from '@unbounded/kube';
 import type { Forwarding, Push } from '@unbounded/status';
-import { type ApiServer, type AppProcess, resetCluster, startApiServer, startApp, until } from '@unbounded/testing';
+import { type ApiServer, type AppProcess, borrowApiServer, resetCluster, startApp, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type AggregatorClient, createAggregatorClient } from './aggregator-client.ts';
 import { NoAggregatorError } from './push.port.ts';
@@ -33,7 +33,7 @@ const tokenFor = async (audience: string): Promise<string> => {
 };
 
 beforeAll(async () => {
-  kube = await startApiServer();
+  kube = await borrowApiServer();
   await resetCluster(kube.cluster);
   kube.kubectl('create', 'serviceaccount', 'node-dataplane', '-n', NAMESPACE);
   kube.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } }));

@@ -1,4 +1,4 @@
-import { type ApiServer, startApiServer } from '@unbounded/testing';
+import { type ApiServer, borrowApiServer } from '@unbounded/testing';
 import { type Pod, pods, type ResourceClient, serviceAccounts } from '@unbounded/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPodMetadataReader } from './pod-metadata.ts';
@@ -9,7 +9,7 @@ let created: Pod;
 const attachment = { containerId: 'c1', netns: '', interface: 'eth0', hostVeth: 'veth1', addresses: [] };
 
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
   client = api.cluster.client(pods);
   await api.cluster.client(serviceAccounts).create({ metadata: { name: 'default', namespace: 'default' } });
   created = await client.create({

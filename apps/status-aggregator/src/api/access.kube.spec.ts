@@ -1,6 +1,6 @@
 import type { Cluster } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
-import { type ApiServer, startApiServer, until } from '@unbounded/testing';
+import { type OwnApiServer, startApiServer, until } from '@unbounded/testing';
 import { silentLogger } from '@unbounded/telemetry';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
@@ -16,7 +16,7 @@ const NAMESPACE = 'status-test';
 const VERDICT_MS = 200;
 const limits = { grantedMs: VERDICT_MS, refusedMs: VERDICT_MS, staleMs: 3000 };
 
-let kube: ApiServer;
+let kube: OwnApiServer;
 let reviewer: Cluster;
 let api: Awaited<ReturnType<typeof startTestApi>>;
 

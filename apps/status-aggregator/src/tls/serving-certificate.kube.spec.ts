@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 
 import { configMaps, secrets } from '@unbounded/kube';
-import { type ApiServer, startApiServer, until } from '@unbounded/testing';
+import { type ApiServer, borrowApiServer, until } from '@unbounded/testing';
 import { silentLogger } from '@unbounded/telemetry';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
@@ -30,7 +30,7 @@ const replica = (secretName: string): ServingCertificatePart => {
 };
 
 beforeAll(async () => {
-  kube = await startApiServer();
+  kube = await borrowApiServer();
 });
 afterAll(async () => {
   for (const part of parts) await part.stop();

@@ -1,6 +1,6 @@
 import { coreClients, endpointSlices, ignoreGone, type Service, services } from '@unbounded/kube';
 import { managedServices } from '@unbounded/relay-client';
-import { type ApiServer, createNode, resetCluster, startApiServer } from '@unbounded/testing';
+import { type ApiServer, borrowApiServer, createNode, resetCluster } from '@unbounded/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { silentLogger } from '@unbounded/telemetry';
 import { managedRelaySource } from './managed-objects.ts';
@@ -8,7 +8,7 @@ import { managedRelaySource } from './managed-objects.ts';
 const WAIT = { timeout: 10_000 };
 let api: ApiServer;
 beforeAll(async () => {
-  api = await startApiServer();
+  api = await borrowApiServer();
 });
 beforeEach(async () => {
   gateways = [];
