@@ -1,14 +1,11 @@
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** TCP connections in the network of the process (tcp-flows.ts starts it): `serve PORT`, or `connect ADDRESS PORT COUNT`. */
+/** TCP connections in the network of the process (tcp-flows.ts starts it): ADDRESS PORT COUNT. */
 
-/** What it tells: that it listens; the addresses that the server saw; for each line of its input the connections that answered. */
-export type FlowsTold =
-  | { readonly port: number }
-  | { readonly sources: readonly string[] }
-  | { readonly alive: number };
+/** What it tells: the addresses that the server saw; for each line of its input the connections that answered. */
+export type FlowsTold = { readonly sources: readonly string[] } | { readonly alive: number };
 
 /** Longer than the kernel waits, after an outage of some seconds, before it sends a segment again. */
 const LATE_MS = 20_000;
@@ -16,16 +13,6 @@ const LATE_MS = 20_000;
 const linesOf = (socket: Socket): AsyncIterator<string> => createInterface({ input: socket })[Symbol.asyncIterator]();
 
 const tell = (told: FlowsTold): void => void process.stdout.write(`${JSON.stringify(told)}\n`);
-
-const serve = (port: number): void => {
-  const server = createServer((socket) => {
-    socket.on('error', () => socket.destroy());
-    socket.write(`${socket.remoteAddress!.replace('::ffff:', '')}\n`);
-    socket.pipe(socket);
-  });
-  server.listen(port, '::', () => tell({ port }));
-  process.stdin.resume().on('end', () => process.exit(0));
-};
 
 const open = (host: string, port: number): Promise<{ socket: Socket; lines: AsyncIterator<string>; source: string }> =>
   new Promise((resolve, reject) => {
@@ -56,6 +43,5 @@ const flows = async (host: string, port: number, count: number): Promise<void> =
   process.exit(0);
 };
 
-const [role, ...rest] = process.argv.slice(2);
-if (role === 'serve') serve(Number(rest[0]));
-else await flows(rest[0]!, Number(rest[1]), Number(rest[2]));
+const [host, port, count] = process.argv.slice(2);
+await flows(host!, Number(port), Number(count));

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { startLineServer } from './line-server.ts';
 import type { FlowsTold } from './tcp-flows.process.ts';
 
 /** TCP connections that stay, for tests of what interrupts them. */
@@ -36,13 +37,34 @@ const start = (within: readonly string[], ...args: readonly string[]) => {
   };
 };
 
+/** The client's address, then what it sends. Perl takes an eighth of the processor time that Node takes to start. */
+const SERVE = `use Socket qw(:all); $SIG{PIPE} = "IGNORE"; $| = 1;
+socket(my $server, AF_INET6, SOCK_STREAM, 6) or die $!;
+setsockopt($server, SOL_SOCKET, SO_REUSEADDR, 1); setsockopt($server, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+bind($server, pack_sockaddr_in6($ARGV[0], IN6ADDR_ANY)) or die $!; listen($server, 511) or die $!;
+my %clients;
+for (;;) {
+  my $ready = ""; vec($ready, $_, 1) = 1 for 0, fileno($server), keys %clients;
+  select($ready, undef, undef, undef) > 0 or next;
+  if (vec($ready, 0, 1)) { sysread(STDIN, my $line, 4096) or exit; print "ok\n"; }
+  for my $fd (keys %clients) {
+    vec($ready, $fd, 1) or next;
+    sysread($clients{$fd}, my $bytes, 65536) ? syswrite($clients{$fd}, $bytes) : delete $clients{$fd};
+  }
+  if (vec($ready, fileno($server), 1) and my $peer = accept(my $client, $server)) {
+    my $address = inet_ntop(AF_INET6, (unpack_sockaddr_in6($peer))[1]); $address =~ s/^::ffff://;
+    syswrite($client, "$address\n"); $clients{fileno($client)} = $client;
+  }
+}`;
+
 /**
  * Echoes in both families.
  * @param within the command that enters a network, before the program: `['nsenter', '--net=…']`
  */
 export const serveTcp = async (within: readonly string[], port: number): Promise<TcpServer> => {
-  const server = start(within, 'serve', String(port));
-  await server.next();
+  const [program, ...args] = [...within, 'perl', '-e', SERVE, String(port)];
+  const server = startLineServer(program, args);
+  await server.ask('do you listen?');
   return server;
 };
 
@@ -51,7 +73,7 @@ export const openTcpFlows = async (
   within: readonly string[],
   { host, port, count }: { readonly host: string; readonly port: number; readonly count: number },
 ): Promise<TcpFlows> => {
-  const client = start(within, 'connect', host, String(port), String(count));
+  const client = start(within, host, String(port), String(count));
   const told = await client.next();
   if (!('sources' in told)) throw new Error(`${JSON.stringify(told)} instead of the sources`);
   return {

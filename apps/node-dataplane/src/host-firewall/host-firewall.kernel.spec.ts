@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createNftables } from '@unbounded/nftables';
 import { until } from '@unbounded/testing';
+import { startLineServer } from '@unbounded/testing/line-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Attempt, passagesOf, questionsOf, shotOf } from '../connectivity/kernel/boundary-attempts.testdata.ts';
 import { type BoundaryLab, type LabOptions, openBoundaryLab } from '../connectivity/kernel/boundary-lab.testdata.ts';
@@ -52,10 +54,12 @@ const openNode = async (options: LabOptions, backend: Backend) => {
   const run = (argv: readonly string[], input = ''): string =>
     execFileSync(prefix[0]!, [...prefix.slice(1), ...argv], { encoding: 'utf8', input, stdio: 'pipe' });
   const nft = createNftables({ netnsFd: lab.ns.node.fd });
+  const resident = startLineServer(prefix[0]!, [...prefix.slice(1), 'cat']);
+  await resident.ask('ok'); // by then it is in the namespace
   const iptables = createIptables({
     nft,
     prefix,
-    legacyTables: (family) => run(['sh', '-c', `cat /proc/self/net/${family}_tables_names`]),
+    legacyTables: (family) => readFileSync(`/proc/${resident.pid}/net/${family}_tables_names`, 'utf8'),
   });
   const restore = (): void => {
     for (const ip of IPS)
@@ -97,6 +101,7 @@ const openNode = async (options: LabOptions, backend: Backend) => {
       (await nft.readCounters('inet', 'passed')).find(({ name }) => name === counter)!.packets,
     async close() {
       await sections.stop();
+      resident.end();
       nft.close();
       lab.close();
     },
@@ -184,7 +189,7 @@ describe.each([
     await openNow();
     for (const question of questionsOf(options).filter(({ from }) => from === 'pod'))
       for (const family of FAMILIES)
-        expect(node.lab.ask(shotOf(node.lab, question, family)), question.what).not.toBe('');
+        expect(await node.lab.ask(shotOf(node.lab, question, family)), question.what).not.toBe('');
   });
 
   test('the node itself is reached from pods and out of the overlay, and by tunnel packets of peers alone', async () => {

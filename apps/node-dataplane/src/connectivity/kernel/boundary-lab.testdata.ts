@@ -1,6 +1,7 @@
 import { CONNECTIVITY } from '@unbounded/config/ownership';
 import type { Netns } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
+import { startPerl } from '@unbounded/testing/perl-server';
 import { serveTcp } from '@unbounded/testing/tcp-flows';
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
 import { DEVICES } from '../../data-path/devices.ts';
@@ -70,31 +71,38 @@ export const planOf = ({ role, protocol, dataplane, site = {} }: LabOptions): Ke
   return renderPlan(dataplane, planNode(world, { member, underlayMtuBytes: 1500 }));
 };
 
-/** PROTOCOL TO PORT FROM BYTES; from any address. */
-const SEND = `use Socket qw(:all);
-my ($type, $to, $port, $from, $bytes) = @ARGV;
-my @of = $type eq "tcp" ? (SOCK_STREAM, 6) : $type eq "udp" ? (SOCK_DGRAM, 17) : (SOCK_RAW, 6);
-my $hints = { flags => AI_NUMERICHOST, socktype => $type eq "tcp" ? SOCK_STREAM : SOCK_DGRAM };
-my ($x, $at) = getaddrinfo($to, $port, $hints); my ($y, $own) = getaddrinfo($from, 0, $hints);
-socket(my $s, $at->{family}, $of[0], $of[1]) or die $!;
-my @any = $at->{family} == AF_INET ? (0, 19) : (41, 75);
-setsockopt($s, $any[0], $any[1], 1) or die $!; # IP_TRANSPARENT, IPV6_TRANSPARENT
-bind($s, $own->{addr}) or die "$from: $!";
-if ($type eq "syn-ack") {
-  my @ends = map { $at->{family} == AF_INET ? (unpack_sockaddr_in($_))[1] : (unpack_sockaddr_in6($_))[1] } $own->{addr}, $at->{addr};
-  my $segment = pack("n2N2C2n3", 40000, $port, 1, 1, 0x50, 0x12, 1000, 0, 0);
-  my $sum = 0; $sum += $_ for unpack("n*", join("", @ends) . pack("N2", length $segment, 6) . $segment);
-  $sum = ($sum >> 16) + ($sum & 0xffff) while $sum > 0xffff;
-  substr($segment, 16, 2) = pack("n", ~$sum & 0xffff);
-  my $to = $at->{family} == AF_INET ? pack_sockaddr_in(0, $ends[1]) : pack_sockaddr_in6(0, $ends[1]);
-  send($s, $segment, 0, $to) or $!{EPERM} or die $!; exit;
+/**
+ * `send` PROTOCOL TO PORT FROM BYTES, from any address; or `ask` TO PORT FROM, which returns the address from which the server sees it come.
+ */
+const SHOTS = `use Socket qw(:all); use Fcntl; use IO::Socket::IP;
+sub answer { my $what = shift; $what eq "ask" ? question(@_) : shot(@_) }
+sub question {
+  my ($to, $port, $from) = @_;
+  my $s = IO::Socket::IP->new(PeerHost => $to, PeerPort => $port, LocalHost => $from, Timeout => 5) or die "no answer: $@ $!";
+  my $seen = <$s>; chomp $seen; return $seen;
 }
-if ($type eq "tcp") { use Fcntl; fcntl($s, F_SETFL, O_NONBLOCK); connect($s, $at->{addr}); exit; }
-send($s, "x" x $bytes, 0, $at->{addr}) or $!{EPERM} or die $!;`;
-/** Prints the address from which the server sees it come. */
-const ASK = `use IO::Socket::IP;
-my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1], LocalHost => $ARGV[2], Timeout => 5) or die "no answer: $@ $!";
-print scalar <$s>;`;
+sub shot {
+  my ($type, $to, $port, $from, $bytes) = @_;
+  my @of = $type eq "tcp" ? (SOCK_STREAM, 6) : $type eq "udp" ? (SOCK_DGRAM, 17) : (SOCK_RAW, 6);
+  my $hints = { flags => AI_NUMERICHOST, socktype => $type eq "tcp" ? SOCK_STREAM : SOCK_DGRAM };
+  my ($x, $at) = getaddrinfo($to, $port, $hints); my ($y, $own) = getaddrinfo($from, 0, $hints);
+  socket(my $s, $at->{family}, $of[0], $of[1]) or die $!;
+  my @any = $at->{family} == AF_INET ? (0, 19) : (41, 75);
+  setsockopt($s, $any[0], $any[1], 1) or die $!; # IP_TRANSPARENT, IPV6_TRANSPARENT
+  bind($s, $own->{addr}) or die "$from: $!";
+  if ($type eq "syn-ack") {
+    my @ends = map { $at->{family} == AF_INET ? (unpack_sockaddr_in($_))[1] : (unpack_sockaddr_in6($_))[1] } $own->{addr}, $at->{addr};
+    my $segment = pack("n2N2C2n3", 40000, $port, 1, 1, 0x50, 0x12, 1000, 0, 0);
+    my $sum = 0; $sum += $_ for unpack("n*", join("", @ends) . pack("N2", length $segment, 6) . $segment);
+    $sum = ($sum >> 16) + ($sum & 0xffff) while $sum > 0xffff;
+    substr($segment, 16, 2) = pack("n", ~$sum & 0xffff);
+    my $to = $at->{family} == AF_INET ? pack_sockaddr_in(0, $ends[1]) : pack_sockaddr_in6(0, $ends[1]);
+    send($s, $segment, 0, $to) or $!{EPERM} or die $!; return;
+  }
+  if ($type eq "tcp") { fcntl($s, F_SETFL, O_NONBLOCK); connect($s, $at->{addr}); return; }
+  send($s, "x" x $bytes, 0, $at->{addr}) or $!{EPERM} or die $!;
+  return;
+}`;
 
 export interface Shot {
   readonly from: Place;
@@ -115,7 +123,7 @@ export interface BoundaryLab {
   /** One packet; where it arrived, if it did. */
   shoot(shot: Shot): Promise<Namespace[]>;
   /** Over TCP: whom the server sees. @throws Error without an answer */
-  ask(shot: Pick<Shot, 'from' | 'source' | 'to' | 'port'>): string;
+  ask(shot: Pick<Shot, 'from' | 'source' | 'to' | 'port'>): Promise<string>;
   /** ICMP errors that arrived there. */
   errors(place: Place): Promise<number>;
   /** As the agent's metric has it. */
@@ -132,6 +140,7 @@ export const openBoundaryLab = async (options: LabOptions): Promise<BoundaryLab>
   const network = makeBoundaryNetwork(plan, devices, own);
   const { ns } = network;
   const servers = await Promise.all(PLACES.map((place) => serveTcp(['nsenter', `--net=${ns[place].path}`], PORT)));
+  const senders = new Map(PLACES.map((place) => [place, startPerl(['nsenter', `--net=${ns[place].path}`], SHOTS)]));
   const nfts = new Map(NAMESPACES.map((place) => [place, createNftables({ netnsFd: ns[place].fd })]));
   const nft = nfts.get('node')!;
   const present = [...Object.values(devices), DEVICES.echo];
@@ -149,16 +158,16 @@ export const openBoundaryLab = async (options: LabOptions): Promise<BoundaryLab>
     apply,
     async shoot({ from, source, to, port = PORT, type = 'udp', bytes = 100 }) {
       const before = await arrivals();
-      network.run(from, 'perl', '-e', SEND, type, to, String(port), source, String(bytes));
+      await senders.get(from)!.ask('send', type, to, port, source, bytes);
       const after = await arrivals();
       return NAMESPACES.filter((_, index) => after[index]! > before[index]!);
     },
-    ask: ({ from, source, to, port = PORT }) => network.run(from, 'perl', '-e', ASK, to, String(port), source).trim(),
+    ask: ({ from, source, to, port = PORT }) => senders.get(from)!.ask('ask', to, port, source),
     marked: () => counted('node', 'marked'),
     errors: (place) => counted(place, 'errors'),
     dropped: (reason) => drops.of(reason),
     close() {
-      for (const server of servers) server.end();
+      for (const one of [...servers, ...senders.values()]) one.end();
       for (const one of nfts.values()) one.close();
       network.close();
     },

@@ -4,6 +4,7 @@ import { ECHO_PORTS } from '@unbounded/health';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import { DEVICES } from '../../data-path/devices.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import { applyNetworkLines, type NetworkLine } from '../../kernel/network-lines.testdata.ts';
 
 /**
  * The network of boundary-lab.testdata.ts: a node between a LAN (`eth0`), the WAN (`eth1`, the default route), its pod and the other site,
@@ -97,7 +98,7 @@ const serviceRules = (pod: readonly string[]): string => `table inet service {
   }
 }`;
 
-type Line = readonly [place: Namespace, line: string];
+type Line = NetworkLine<Namespace>;
 type Texts = readonly [v4: string, v6: string];
 
 const addresses = (place: Namespace, device: string, texts: Texts, lengths = [24, 64]): Line[] =>
@@ -197,26 +198,19 @@ const routesOf = (plan: KernelPlan, devices: Devices, own: OwnAddresses): Line[]
 
 export interface BoundaryNetwork {
   readonly ns: Readonly<Record<Namespace, Netns>>;
-  run(place: Namespace, ...argv: string[]): string;
   close(): void;
 }
 
 export const makeBoundaryNetwork = (plan: KernelPlan, devices: Devices, own: OwnAddresses): BoundaryNetwork => {
-  const ns = Object.fromEntries(NAMESPACES.map((name) => [name, createNetns()])) as Record<Namespace, Netns>;
-  const inside = (place: Namespace, argv: readonly string[], input = ''): string =>
-    execFileSync('nsenter', [`--net=${ns[place].path}`, ...argv], { encoding: 'utf8', input });
-  const apply = (lines: readonly Line[]): void => {
-    for (const [index, [place]] of lines.entries()) {
-      if (lines[index - 1]?.[0] === place) continue; // went with the one before
-      const end = lines.findIndex(([other], at) => at > index && other !== place);
-      const batch = lines.slice(index, end < 0 ? undefined : end).map(([, line]) => line);
-      const named = batch.map((line) => line.replace(/ netns (\w+)$/, (_, name: Place) => ` netns ${ns[name].path}`));
-      inside(place, ['ip', '-batch', '-'], `${named.join('\n')}\n`);
-    }
-  };
-  for (const key of ['net.ipv4.ip_forward', 'net.ipv6.conf.all.forwarding'])
-    inside('node', ['sysctl', '-qw', `${key}=1`]);
-  apply([...linksOf(devices, own), ...routesOf(plan, devices, own)]);
+  // The node first: it makes the links.
+  const ns = Object.fromEntries((['node', ...PLACES] as const).map((name) => [name, createNetns()])) as Record<
+    Namespace,
+    Netns
+  >;
+  const inside = (place: Namespace, argv: readonly string[], input = ''): void =>
+    void execFileSync('nsenter', [`--net=${ns[place].path}`, ...argv], { input });
+  inside('node', ['sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1']);
+  applyNetworkLines(ns, [...linksOf(devices, own), ...routesOf(plan, devices, own)]);
   // Until everybody beside the node answers: no shot waits for a neighbor.
   const transfer = devices.tunnel === devices.anchor ? TRANSFER.slice(0, 1) : TRANSFER;
   const neighbors = [
@@ -226,12 +220,11 @@ export const makeBoundaryNetwork = (plan: KernelPlan, devices: Devices, own: Own
     ...TO_ECHO.end,
     ...transfer.flatMap(({ far }) => far),
   ];
-  for (const address of neighbors) inside('node', ['ping', '-c', '1', '-w', '5', '-i', '0.05', address]);
-  for (const place of NAMESPACES) inside(place, ['nft', '-f', '-'], watchAt(place));
-  inside('node', ['nft', '-f', '-'], serviceRules(texts(own.pod)));
+  inside('node', ['sh', '-ec', 'for to; do ping -c 1 -w 5 -i 0.05 "$to"; done', 'sh', ...neighbors]);
+  for (const place of NAMESPACES)
+    inside(place, ['nft', '-f', '-'], watchAt(place) + (place === 'node' ? `\n${serviceRules(texts(own.pod))}` : ''));
   return {
     ns,
-    run: (place, ...argv) => inside(place, argv),
     close() {
       for (const one of Object.values(ns)) one.close();
     },

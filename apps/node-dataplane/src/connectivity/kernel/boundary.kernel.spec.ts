@@ -37,10 +37,10 @@ describe.each([WORKER, GATEWAY, NATIVE_WORKER, NATIVE_GATEWAY])(
         expect(await lab.shoot(shotOf(lab, attempt, family)), `${what}, IPv${family}`).toEqual([arrives]);
     });
 
-    test.each(named(questionsOf(options)))('is answered: %s', (what, { sees, ...attempt }) => {
+    test.each(named(questionsOf(options)))('is answered: %s', async (what, { sees, ...attempt }) => {
       for (const family of FAMILIES) {
         const shot = shotOf(lab, attempt, family);
-        const seen = lab.ask(shot);
+        const seen = await lab.ask(shot);
         const wanted =
           sees === 'somebody else' ? expect.not.stringMatching(`^${shot.source}$`) : placeOf(lab, sees, family);
         expect(seen, `${what}, IPv${family}`).toEqual(wanted);

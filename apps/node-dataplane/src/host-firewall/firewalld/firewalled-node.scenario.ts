@@ -67,7 +67,7 @@ export const testFirewalledNode = (options: LabOptions): void => {
     await openNow();
     for (const question of questionsOf(options).filter(({ from }) => from === 'pod'))
       for (const family of FAMILIES)
-        expect(node.lab.ask(shotOf(node.lab, question, family)), question.what).not.toBe('');
+        expect(await node.lab.ask(shotOf(node.lab, question, family)), question.what).not.toBe('');
   });
 
   test('a node that is linked with this one reaches Services here by the LAN', async () => {
