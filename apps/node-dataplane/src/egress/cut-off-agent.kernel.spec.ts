@@ -31,7 +31,7 @@ const serveAndStop = async (): Promise<void> => {
   worlds.gateway = { ...worlds.gateway, slices: [serving()], holdMs: HOLD_MS };
   await (await open('worker')).pass();
   await settle('gateway', await open('gateway'));
-  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
   await stopGateway();
 };
 
@@ -43,7 +43,7 @@ test('cut off, it renews nothing by starting again and again', async () => {
     await sleep(HOLD_MS / 2);
     await stopGateway();
   }
-  expect(asked('pod', 0.5)).toEqual(NONE);
+  expect(await asked('pod', 0.5)).toEqual(NONE);
   worlds.gateway.cluster = undefined;
 }, 20_000);
 
@@ -52,10 +52,10 @@ test('one that the API server answers goes on, with what the kernel held meanwhi
   worlds.gateway.cluster = apiServer(false);
   for (let starts = 0; starts < STARTS; starts++) {
     await (await open('gateway')).pass();
-    expect(asked('pod', 1)).toEqual(ADDRESSES.first);
+    expect(await asked('pod', 1)).toEqual(ADDRESSES.first);
     await sleep(HOLD_MS / 2 + 200); // it renews once a second
     await stopGateway();
   }
-  expect(asked('pod', 0.5)).toEqual(ADDRESSES.first);
+  expect(await asked('pod', 0.5)).toEqual(ADDRESSES.first);
   worlds.gateway.cluster = undefined;
 }, 20_000);

@@ -33,7 +33,8 @@ export const holdAddresses = async (
 };
 
 export const giveUpAddresses = (network: EgressNetwork, node: NodeName, hosts: readonly EgressHost[]): void => {
-  for (const host of hosts)
-    for (const [index, address] of ADDRESSES[host].entries())
-      network.run(node, 'sh', '-c', `ip addr del ${address}/${index === 0 ? 32 : 128} dev eth0 2>/dev/null || true`);
+  const lines = hosts.flatMap((host) =>
+    ADDRESSES[host].map((address, index) => `addr del ${address}/${index === 0 ? 32 : 128} dev eth0\n`),
+  );
+  network.input(node, ['sh', '-c', 'ip -force -batch - 2>/dev/null || true'], lines.join(''));
 };

@@ -3,11 +3,13 @@ import { DEVICES, NFT_TABLE } from '@unbounded/config/ownership';
 import { createNetns, createRouteSocket, type Netns, type RouteSocket } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
 import { silentLogger as logger } from '@unbounded/telemetry';
+import { type PerlServer, startPerl } from '@unbounded/testing/perl-server';
 import { planOf } from '../connectivity/kernel/boundary-lab.testdata.ts';
 import { planFirewall } from '../connectivity/kernel/firewall.plan.ts';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
 import { watchDrops } from '../kernel/dropped-packets.testdata.ts';
+import { applyNetworkLines, type NetworkLine } from '../kernel/network-lines.testdata.ts';
 import { createSectionTable, type SectionTable, tableSpec } from '../kernel/section-table.ts';
 import { EGRESS_DROPS, FENCE_DROP } from './plan/names.ts';
 
@@ -17,7 +19,8 @@ import { EGRESS_DROPS, FENCE_DROP } from './plan/names.ts';
  */
 
 export type Place = 'pod' | 'other' | 'worker' | 'gateway' | 'gatewayPod' | 'partner';
-const PLACES = ['pod', 'other', 'worker', 'gateway', 'gatewayPod', 'partner'] as const;
+/** Those that make links to others first. */
+const PLACES = ['partner', 'worker', 'gateway', 'pod', 'other', 'gatewayPod'] as const;
 type Pair = readonly [v4: string, v6: string];
 
 export const ADDRESSES = {
@@ -49,7 +52,7 @@ const TRANSFER = {
 export const PORT = 7000;
 const LENGTHS = [24, 64] as const;
 
-type Line = readonly [place: Place, line: string];
+type Line = NetworkLine<Place>;
 
 const has = (place: Place, device: string, pair: Pair, lengths: readonly [number, number] = LENGTHS): Line[] =>
   pair.map((text, index) => [place, `addr add ${text}/${lengths[index]} dev ${device}${index === 1 ? ' nodad' : ''}`]);
@@ -113,17 +116,39 @@ const WATCH = `table netdev watch {
   }
 }`;
 
-/** The node's address by which a server answers which client it sees. */
-const ASK = `use IO::Socket::IP; use Time::HiRes "ualarm";
-$SIG{ALRM} = sub { print "none"; exit };
-ualarm(1e6 * $ARGV[2]); # also where a connection is made and no answer comes
-my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1]) or do { print "none"; exit };
-print scalar <$s>;`;
-
-/** One datagram from a port of its own, so that a second one is of the same connection. */
-const SEND = `use IO::Socket::IP;
-my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1], LocalPort => $ARGV[2], Proto => "udp", Type => SOCK_DGRAM) or die $@;
-$s->send("x");`;
+/**
+ * `ask` TO PORT SECONDS: the address by which a server answers which client it sees; or `send` TO PORT FROM-PORT: one datagram from a port of
+ * its own, so that a second one is of the same connection.
+ */
+const CLIENT = `use IO::Socket::IP; use Time::HiRes "ualarm";
+sub answer { my $what = shift; $what eq "ask" ? question(@_) : $what eq "send" ? datagram(@_) : settle() }
+sub settle {
+  for (;;) {
+    open(my $all, "<", "/proc/self/net/if_inet6") or die $!;
+    grep { hex((split)[4]) & 0x40 } <$all> or return; # IFA_F_TENTATIVE
+    select(undef, undef, undef, 0.02);
+  }
+}
+sub question {
+  my ($to, $port, $seconds) = @_;
+  local $SIG{ALRM} = sub { die "late" };
+  my $seen = eval {
+    ualarm(1e6 * $seconds); # also where a connection is made and no answer comes
+    my $s = IO::Socket::IP->new(PeerHost => $to, PeerPort => $port) or die "no connection";
+    my $line = <$s> // "";
+    ualarm(0);
+    $line;
+  } // "none";
+  ualarm(0);
+  chomp $seen;
+  return $seen;
+}
+sub datagram {
+  my ($to, $port, $from) = @_;
+  my $s = IO::Socket::IP->new(PeerHost => $to, PeerPort => $port, LocalPort => $from, Proto => "udp", Type => SOCK_DGRAM) or die $@;
+  $s->send("x");
+  return;
+}`;
 
 interface EgressNode {
   readonly plan: KernelPlan;
@@ -142,9 +167,9 @@ export interface EgressNetwork {
   output(place: Place, ...argv: string[]): string;
   input(place: Place, argv: readonly string[], text: string): string;
   /** Whom a server of TCP sees; 'none' without an answer within the time. */
-  ask(from: Place, to: string, timeoutSeconds?: number): string;
+  ask(from: Place, to: string, timeoutSeconds?: number, port?: number): Promise<string>;
   /** A datagram from this port. */
-  send(from: Place, to: string, sourcePort: number): void;
+  send(from: Place, to: string, sourcePort: number): Promise<void>;
   /** Sources of what has left the node by its uplink since the last call. */
   sources(node: 'worker' | 'gateway'): string[];
   /** Packets that left the node with a mark of ours. */
@@ -176,33 +201,31 @@ const openNode = async (ns: Netns, role: 'worker' | 'gateway'): Promise<EgressNo
   };
 };
 
-const applyLines = (ns: Readonly<Record<Place, Netns>>, input: EgressNetwork['input']): void => {
-  for (const [index, [place]] of LINES.entries()) {
-    if (LINES[index - 1]?.[0] === place) continue;
-    const end = LINES.findIndex(([other], at) => at > index && other !== place);
-    const batch = LINES.slice(index, end < 0 ? undefined : end).map(([, line]) => line);
-    const named = batch.map((line) => line.replace(/ netns (\w+)$/, (_, name: Place) => ` netns ${ns[name].path}`));
-    input(place, ['ip', '-batch', '-'], `${named.join('\n')}\n`);
-  }
-};
-
 export const openEgressNetwork = async (): Promise<EgressNetwork> => {
   const ns = Object.fromEntries(PLACES.map((name) => [name, createNetns()])) as Record<Place, Netns>;
   const input: EgressNetwork['input'] = (place, argv, text) =>
     execFileSync('nsenter', [`--net=${ns[place].path}`, ...argv], { encoding: 'utf8', input: text });
   const run: EgressNetwork['run'] = (place, ...argv) => input(place, argv, '');
-  applyLines(ns, input);
+  applyNetworkLines(ns, LINES);
   for (const node of ['worker', 'gateway'] as const) {
-    for (const key of ['net.ipv4.ip_forward', 'net.ipv6.conf.all.forwarding']) run(node, 'sysctl', '-qw', `${key}=1`);
-    // Of the tunnel, as the agent sets it.
-    for (const setting of ['rp_filter=2', 'src_valid_mark=1'])
-      run(node, 'sysctl', '-qw', `net.ipv4.conf.default.${setting}`);
+    // Those of the tunnel as the agent sets them.
+    const ofTunnel = ['rp_filter=2', 'src_valid_mark=1'].map((setting) => `net.ipv4.conf.default.${setting}`);
+    run(node, 'sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', ...ofTunnel);
     input(node, ['nft', '-f', '-'], WATCH);
     // Its neighbors are known before anything is sent: no test waits for one.
-    for (const host of ['partner', node === 'worker' ? 'gatewayOverlay' : 'workerOverlay'] as const)
-      for (const address of ADDRESSES[host]) run(node, 'ping', '-qc1', '-w5', address);
+    const beside =
+      node === 'worker' ? (['gatewayOverlay', 'pod', 'other'] as const) : (['workerOverlay', 'gatewayPod'] as const);
+    const neighbors = [...ADDRESSES.partner, ...beside.flatMap((host) => ADDRESSES[host])];
+    run(node, 'sh', '-ec', 'for to; do ping -qc1 -w5 "$to"; done', 'sh', ...neighbors);
   }
+  const clients = new Map<Place, PerlServer>();
+  const clientAt = (place: Place): PerlServer => {
+    const client = clients.get(place) ?? startPerl(['nsenter', `--net=${ns[place].path}`], CLIENT);
+    clients.set(place, client);
+    return client;
+  };
   const nodes = { worker: await openNode(ns.worker, 'worker'), gateway: await openNode(ns.gateway, 'gateway') };
+  await Promise.all((['partner', 'worker', 'gateway'] as const).map((place) => clientAt(place).ask('settle')));
   return {
     ns,
     nodes,
@@ -212,21 +235,22 @@ export const openEgressNetwork = async (): Promise<EgressNetwork> => {
       return stdout + stderr;
     },
     input,
-    ask: (from, to, timeoutSeconds = 2) =>
-      run(from, 'perl', '-e', ASK, to, String(PORT), String(timeoutSeconds)).trim(),
-    send: (from, to, sourcePort) => void run(from, 'perl', '-e', SEND, to, String(PORT), String(sourcePort)),
+    ask: (from, to, timeoutSeconds = 2, port = PORT) => clientAt(from).ask('ask', to, port, timeoutSeconds),
+    async send(from, to, sourcePort) {
+      await clientAt(from).ask('send', to, PORT, sourcePort);
+    },
     sources(node) {
-      const seen = ['sources', 'sources6'].flatMap((set) => {
-        const text = run(node, 'nft', '-j', 'list', 'set', 'netdev', 'watch', set);
-        const { nftables } = JSON.parse(text) as { nftables: { set?: { elem?: string[] } }[] };
-        return nftables.flatMap((entry) => entry.set?.elem ?? []);
-      });
-      for (const set of ['sources', 'sources6']) run(node, 'nft', 'flush', 'set', 'netdev', 'watch', set);
+      const { nftables } = JSON.parse(run(node, 'nft', '-j', 'list', 'table', 'netdev', 'watch')) as {
+        nftables: { set?: { elem?: string[] } }[];
+      };
+      const seen = nftables.flatMap(({ set }) => set?.elem ?? []);
+      run(node, 'nft', 'flush set netdev watch sources; flush set netdev watch sources6');
       return seen.filter((address) => !address.startsWith('fe80:')).sort();
     },
     marked: (node) =>
       Number(/packets (\d+)/.exec(run(node, 'nft', 'list', 'counter', 'netdev', 'watch', 'marked'))![1]),
     async close() {
+      for (const client of clients.values()) client.end();
       for (const { net, nft } of Object.values(nodes)) {
         net.close();
         nft.close();

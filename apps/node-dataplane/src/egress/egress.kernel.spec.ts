@@ -30,8 +30,8 @@ const hold = (node: 'worker' | 'gateway', ...hosts: readonly ('first' | 'second'
   holdAddresses(network, node, hosts);
 const giveUp = (node: 'worker' | 'gateway', ...hosts: readonly ('first' | 'second')[]): void =>
   giveUpAddresses(network, node, hosts);
-const asked = (from: 'pod' | 'other' | 'gatewayPod', to: Host): string[] =>
-  FAMILIES.map((family) => network.ask(from, addressOf(to, family)));
+const asked = (from: 'pod' | 'other' | 'gatewayPod', to: Host): Promise<string[]> =>
+  Promise.all(FAMILIES.map((family) => network.ask(from, addressOf(to, family))));
 /** A packet of the tunnel to the gateway, from this place and with these sources. */
 const forge = (from: 'worker' | 'partner', outer: string, inner: string): void => {
   const partner = addressOf('partner', inner.includes(':') ? 6 : 4);
@@ -87,8 +87,8 @@ const endHandshakes = async (): Promise<void> => {
   repeat(5);
 };
 /** Where none is expected: it takes the whole time. */
-const answered = (from: Place, to: Host): string[] =>
-  FAMILIES.map((family) => network.ask(from, addressOf(to, family), 0.3));
+const answered = (from: Place, to: Host): Promise<string[]> =>
+  Promise.all(FAMILIES.map((family) => network.ask(from, addressOf(to, family), 0.3)));
 const NONE = ['none', 'none'];
 
 const remote = [route('first', 'gateway')];
@@ -109,17 +109,17 @@ describe('an owner on another node', () => {
     await serve(remote, 'first');
   });
 
-  test('the partner sees the egress address of the selected pod, and the node of another', () => {
+  test('the partner sees the egress address of the selected pod, and the node of another', async () => {
     const marked = [network.marked('worker'), network.marked('gateway')];
-    expect(asked('pod', 'partner')).toEqual(ADDRESSES.first);
-    expect(asked('other', 'partner')).toEqual(ADDRESSES.worker);
+    expect(await asked('pod', 'partner')).toEqual(ADDRESSES.first);
+    expect(await asked('other', 'partner')).toEqual(ADDRESSES.worker);
     expect(network.sources('worker')).toEqual(all(ADDRESSES.worker));
     expect(network.sources('gateway')).toEqual(all(ADDRESSES.first));
     expect([network.marked('worker'), network.marked('gateway')]).toEqual(marked);
   });
 
-  test('pods of the cluster see the pod itself', () => {
-    expect(asked('pod', 'gatewayPod')).toEqual(ADDRESSES.pod);
+  test('pods of the cluster see the pod itself', async () => {
+    expect(await asked('pod', 'gatewayPod')).toEqual(ADDRESSES.pod);
   });
 
   test.each(FAMILIES)(
@@ -139,12 +139,12 @@ describe('an owner on another node', () => {
       );
   });
 
-  test.each(['worker', 'gateway'] as const)('without nftables at the %s nothing leaves', (node) => {
+  test.each(['worker', 'gateway'] as const)('without nftables at the %s nothing leaves', async (node) => {
     nft(node, 'delete', 'table', 'inet', 'unbounded_egress');
-    expect(answered('pod', 'partner')).toEqual(NONE);
+    expect(await answered('pod', 'partner')).toEqual(NONE);
     expect(network.sources('worker')).toEqual([]);
     expect(network.sources('gateway')).toEqual([]);
-    expect(asked('pod', 'gatewayPod')).toEqual(ADDRESSES.pod);
+    expect(await asked('pod', 'gatewayPod')).toEqual(ADDRESSES.pod);
   });
 
   test.each([
@@ -153,7 +153,7 @@ describe('an owner on another node', () => {
     ['tunnel', 'ip link del egress0'],
   ])('without the %s of either node nothing leaves with another source', async (_, command) => {
     network.run('worker', 'sh', '-c', command);
-    expect(answered('pod', 'partner')).toEqual(NONE);
+    expect(await answered('pod', 'partner')).toEqual(NONE);
     expect(network.sources('worker')).toEqual([]);
     expect(network.sources('gateway')).toEqual([]);
     expect((await dropsOf('worker'))['egress_wrong_way']).toBeGreaterThanOrEqual(2);
@@ -166,7 +166,7 @@ describe('an owner on another node', () => {
       '-c',
       'ip route flush table all protocol 118; ip -6 route flush table all protocol 118',
     );
-    expect(answered('pod', 'partner')).toEqual(NONE);
+    expect(await answered('pod', 'partner')).toEqual(NONE);
     expect(network.sources('worker')).toEqual([]);
     expect(network.sources('gateway')).toEqual(all(ADDRESSES.first));
     await endHandshakes();
@@ -178,7 +178,7 @@ describe('an owner on another node', () => {
         remove: [{ ...liveSet(family), elements: [ADDRESSES.first[index]!] }],
       });
     network.sources('gateway'); // until then connections of before may have ended, with packets of their own
-    expect(answered('pod', 'partner')).toEqual(NONE);
+    expect(await answered('pod', 'partner')).toEqual(NONE);
     expect(network.sources('gateway')).toEqual([]);
     expect(Object.keys({ ...(await dropsOf('gateway', 'ip')), ...(await dropsOf('gateway', 'ip6')) })).toEqual([
       'egress_not_owned',
@@ -187,10 +187,12 @@ describe('an owner on another node', () => {
 
   test('nobody reaches the owner at the egress address, nor anything behind it', async () => {
     const server = await serveTcp(['nsenter', `--net=${network.ns.gateway.path}`], PORT);
-    expect(FAMILIES.map((family) => network.ask('partner', addressOf('gateway', family)))).toEqual(ADDRESSES.partner);
-    expect(answered('partner', 'first')).toEqual(NONE);
-    expect(answered('pod', 'first')).toEqual(NONE);
-    expect(answered('other', 'first')).toEqual(NONE);
+    expect(await Promise.all(FAMILIES.map((family) => network.ask('partner', addressOf('gateway', family))))).toEqual(
+      ADDRESSES.partner,
+    );
+    expect(await answered('partner', 'first')).toEqual(NONE);
+    expect(await answered('pod', 'first')).toEqual(NONE);
+    expect(await answered('other', 'first')).toEqual(NONE);
     server.end();
     expect(await dropsOf('gateway')).toMatchObject({ egress_unsolicited: 4, stray_egress: 2 });
   });
@@ -223,45 +225,45 @@ describe('an owner on another node', () => {
 
   test('a connection from before the rule ends, and leaves with no other source', async () => {
     await steer([route('first', 'gateway', { destinations: ['192.0.2.77/32'] })]);
-    for (const family of FAMILIES) network.send('pod', addressOf('partner', family), 5001);
+    for (const family of FAMILIES) await network.send('pod', addressOf('partner', family), 5001);
     expect(network.sources('worker')).toEqual(all(ADDRESSES.worker));
     await steer(remote);
-    for (const family of FAMILIES) network.send('pod', addressOf('partner', family), 5001);
+    for (const family of FAMILIES) await network.send('pod', addressOf('partner', family), 5001);
     expect(network.sources('worker')).toEqual([]);
     expect((await dropsOf('worker'))['predates_rule']).toBe(2);
-    for (const family of FAMILIES) network.send('pod', addressOf('partner', family), 5002);
+    for (const family of FAMILIES) await network.send('pod', addressOf('partner', family), 5002);
     expect(network.sources('worker')).toEqual([]);
     expect(network.sources('gateway')).toEqual(all(ADDRESSES.first));
   });
 
   test('a connection from before the end of the rule ends, and its pod is not seen', async () => {
-    for (const family of FAMILIES) network.send('pod', addressOf('partner', family), 5003);
+    for (const family of FAMILIES) await network.send('pod', addressOf('partner', family), 5003);
     expect(network.sources('gateway')).toEqual(all(ADDRESSES.first));
     await apply('worker', planFor('worker'));
-    for (const family of FAMILIES) network.send('pod', addressOf('partner', family), 5003);
+    for (const family of FAMILIES) await network.send('pod', addressOf('partner', family), 5003);
     expect(network.sources('worker')).toEqual([]);
     expect((await dropsOf('worker'))['egress_wrong_source']).toBe(2);
-    expect(asked('pod', 'partner')).toEqual(ADDRESSES.worker);
+    expect(await asked('pod', 'partner')).toEqual(ADDRESSES.worker);
   });
 
   test('with another address of the same owner a connection ends, and new ones have that address', async () => {
-    for (const family of FAMILIES) network.send('pod', addressOf('partner', family), 5004);
+    for (const family of FAMILIES) await network.send('pod', addressOf('partner', family), 5004);
     expect(network.sources('gateway')).toEqual(all(ADDRESSES.first));
     const routes = [route('second', 'gateway')];
     await steer(routes);
     await serve(routes, 'first', 'second');
-    for (const family of FAMILIES) network.send('pod', addressOf('partner', family), 5004);
+    for (const family of FAMILIES) await network.send('pod', addressOf('partner', family), 5004);
     expect(network.sources('gateway')).toEqual([]);
     expect((await dropsOf('gateway'))['predates_rule']).toBe(2);
-    expect(asked('pod', 'partner')).toEqual(ADDRESSES.second);
+    expect(await asked('pod', 'partner')).toEqual(ADDRESSES.second);
   });
 
   test('an owner that was not told yet, or no more, lets nothing leave', async () => {
     await apply('gateway', planFor('gateway', { translated: [pods('pod', 'worker', remote)] }));
-    expect(answered('pod', 'partner')).toEqual(NONE);
+    expect(await answered('pod', 'partner')).toEqual(NONE);
     expect(network.sources('gateway')).toEqual([]);
     await apply('gateway', planFor('gateway', { addresses: owns('first') }));
-    expect(answered('pod', 'partner')).toEqual(NONE);
+    expect(await answered('pod', 'partner')).toEqual(NONE);
     expect(network.sources('gateway')).toEqual([]);
   });
 });
@@ -279,8 +281,8 @@ test('nodes with IPv6 alone in the overlay carry IPv6', async () => {
   await apply('worker', own('worker', { steered: [pods('pod', 'worker', remote)] }));
   await apply('gateway', own('gateway', { translated: [pods('pod', 'worker', remote)], addresses: owns('first') }));
   await hold('gateway', 'first');
-  expect(network.ask('pod', addressOf('partner', 6))).toBe(addressOf('first', 6));
-  expect(network.ask('pod', addressOf('partner', 4), 0.3)).toBe('none'); // there is no such pod on such nodes
+  expect(await network.ask('pod', addressOf('partner', 6))).toBe(addressOf('first', 6));
+  expect(await network.ask('pod', addressOf('partner', 4), 0.3)).toBe('none'); // there is no such pod on such nodes
 });
 
 describe('an owner on the node of the pod', () => {
@@ -290,9 +292,9 @@ describe('an owner on the node of the pod', () => {
     await hold('worker', 'first');
   });
 
-  test('the partner sees the egress address of the selected pod alone', () => {
-    expect(asked('pod', 'partner')).toEqual(ADDRESSES.first);
-    expect(asked('other', 'partner')).toEqual(ADDRESSES.worker);
+  test('the partner sees the egress address of the selected pod alone', async () => {
+    expect(await asked('pod', 'partner')).toEqual(ADDRESSES.first);
+    expect(await asked('other', 'partner')).toEqual(ADDRESSES.worker);
     expect(network.sources('worker')).toEqual(all(ADDRESSES.first, ADDRESSES.worker));
     expect(network.sources('gateway')).toEqual([]);
   });
@@ -300,9 +302,9 @@ describe('an owner on the node of the pod', () => {
   test.each([
     ['nftables', 'nft delete table inet unbounded_egress'],
     ['the address', 'ip addr del 10.1.0.200/32 dev eth0; ip addr del fd00:1::200/128 dev eth0'],
-  ])('without %s nothing leaves with another source', (what, command) => {
+  ])('without %s nothing leaves with another source', async (what, command) => {
     network.run('worker', 'sh', '-c', command);
-    for (const family of FAMILIES) network.ask('pod', addressOf('partner', family), 0.5);
+    for (const family of FAMILIES) await network.ask('pod', addressOf('partner', family), 0.5);
     expect(network.sources('worker')).toEqual(what === 'nftables' ? [] : all(ADDRESSES.first));
   });
 });
@@ -317,25 +319,25 @@ describe('routes of a pod', () => {
 
   test('the first one whose destinations hold the packet counts', async () => {
     await here(route('first', 'worker', { destinations: ELSEWHERE }), route('second', 'worker'));
-    expect(asked('pod', 'elsewhere')).toEqual(ADDRESSES.first);
-    expect(asked('pod', 'partner')).toEqual(ADDRESSES.second);
+    expect(await asked('pod', 'elsewhere')).toEqual(ADDRESSES.first);
+    expect(await asked('pod', 'partner')).toEqual(ADDRESSES.second);
   });
 
   test('exceptions are left to the next one, and to nobody when there is none', async () => {
     await here(route('first', 'worker', { except: ELSEWHERE }), route('second', 'worker', { destinations: ELSEWHERE }));
-    expect(asked('pod', 'elsewhere')).toEqual(ADDRESSES.second);
+    expect(await asked('pod', 'elsewhere')).toEqual(ADDRESSES.second);
     await here(route('first', 'worker', { except: ELSEWHERE }));
-    expect(asked('pod', 'elsewhere')).toEqual(ADDRESSES.worker);
-    expect(asked('pod', 'partner')).toEqual(ADDRESSES.first);
+    expect(await asked('pod', 'elsewhere')).toEqual(ADDRESSES.worker);
+    expect(await asked('pod', 'partner')).toEqual(ADDRESSES.first);
   });
 
   test('without an owner packets are dropped, or leave with the address of the node where the rule says so', async () => {
     await here(route(undefined, 'worker'));
-    expect(answered('pod', 'partner')).toEqual(NONE);
+    expect(await answered('pod', 'partner')).toEqual(NONE);
     expect(network.sources('worker')).toEqual([]);
-    expect(asked('pod', 'gatewayPod')).toEqual(ADDRESSES.pod);
+    expect(await asked('pod', 'gatewayPod')).toEqual(ADDRESSES.pod);
     await here(route(undefined, 'worker', { unavailable: 'pass' }));
-    expect(asked('pod', 'partner')).toEqual(ADDRESSES.worker);
+    expect(await asked('pod', 'partner')).toEqual(ADDRESSES.worker);
   });
 
   test('an answer that nobody asked for is of no connection, and does not leave', async () => {
@@ -348,8 +350,8 @@ describe('routes of a pod', () => {
   test('a family without an address is dropped beside the other', async () => {
     const [v4] = route('first', 'worker').egress;
     await here(route('first', 'worker', { egress: [v4!] }));
-    expect(network.ask('pod', addressOf('partner', 4))).toBe(addressOf('first', 4));
-    expect(network.ask('pod', addressOf('partner', 6), 0.5)).toBe('none');
+    expect(await network.ask('pod', addressOf('partner', 4))).toBe(addressOf('first', 4));
+    expect(await network.ask('pod', addressOf('partner', 6), 0.5)).toBe('none');
     expect(network.sources('worker')).toEqual(all([addressOf('first', 4)]));
     expect((await dropsOf('worker'))['no_owner']).toBeGreaterThanOrEqual(1);
   });

@@ -30,9 +30,9 @@ const addDevice = (): void => {
   bed.network.run('partner', 'ip', 'route', 'add', ADDRESSES.first[1], 'via', ADDRESSES.gateway[1]);
 };
 /** Of the foreign use: who asks the address is answered by the node, whatever its neighbors remember. */
-const reached = (timeoutSeconds = 1): string[] => {
+const reached = (timeoutSeconds = 1): Promise<string[]> => {
   bed.network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
-  return FAMILIES.map((family) => bed.network.ask('partner', addressOf('first', family), timeoutSeconds));
+  return Promise.all(FAMILIES.map((family) => bed.network.ask('partner', addressOf('first', family), timeoutSeconds)));
 };
 /** Where nobody is to answer: it takes the whole time. */
 const SHORT_SECONDS = 0.3;
@@ -51,20 +51,20 @@ test.each([
   worlds.gateway.slices = [serving()];
   if (device === 'vip') addDevice();
   change('add', device, lengths);
-  expect(reached()).toEqual(ADDRESSES.partner);
+  expect(await reached()).toEqual(ADDRESSES.partner);
   await (await open('worker')).pass();
   const gateway = await open('gateway');
   const { report } = await gateway.pass();
   expect(report.problems).toEqual(inUse(device));
   expect(report.conditions).toMatchObject([{ status: 'False', reason: 'EgressAddressInUse' }]);
-  expect(reached()).toEqual(ADDRESSES.partner);
+  expect(await reached()).toEqual(ADDRESSES.partner);
   bed.network.sources('gateway');
-  expect(asked('pod', SHORT_SECONDS)).toEqual(NONE);
+  expect(await asked('pod', SHORT_SECONDS)).toEqual(NONE);
   expect(bed.network.sources('gateway')).toEqual([]);
   change('del', device, lengths);
   expect((await settle('gateway', gateway)).report.problems).toEqual([]);
-  expect(asked('pod')).toEqual(ADDRESSES.first);
-  expect(reached(SHORT_SECONDS)).toEqual(NONE);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
+  expect(await reached(SHORT_SECONDS)).toEqual(NONE);
 });
 
 test('one that comes while the address is in use here wins, also while the objects are away', async () => {
@@ -72,14 +72,14 @@ test('one that comes while the address is in use here wins, also while the objec
   worlds.gateway.slices = [serving()];
   await (await open('worker')).pass();
   await settle('gateway', await open('gateway'));
-  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
   addDevice();
   change('add', 'vip');
   worlds.gateway.slices = undefined;
   const gateway = sections.at(-1)!;
   expect((await gateway.pass()).report.problems).toEqual(inUse('vip'));
-  expect(reached()).toEqual(ADDRESSES.partner);
-  expect(asked('pod', SHORT_SECONDS)).toEqual(NONE);
+  expect(await reached()).toEqual(ADDRESSES.partner);
+  expect(await asked('pod', SHORT_SECONDS)).toEqual(NONE);
 });
 
 test('one that is deprecated, as keepalived makes its own, is not taken for ours', async () => {

@@ -20,23 +20,23 @@ const serve = async (...names: ('pod' | 'other')[]): Promise<void> => {
   await worker.pass();
   await settle('gateway', await open('gateway'));
   await worker.pass(); // it is known by now that no rule selects the others
-  expect(asked('pod')).toEqual(names.includes('pod') ? ADDRESSES.first : ADDRESSES.worker);
+  expect(await asked('pod')).toEqual(names.includes('pod') ? ADDRESSES.first : ADDRESSES.worker);
 };
 
 test('of a pod that is not in the kept plan nothing leaves, and others go on', async () => {
   await serve('pod');
   await restartWith(pod('pod'), pod('other'));
-  expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.first, NONE]);
+  expect([await asked('pod'), await asked('other')]).toEqual([ADDRESSES.first, NONE]);
 });
 
 test('a pod of which it was kept that no rule selects it leaves with the address of its node', async () => {
   await serve('pod', 'other');
   await restartWith(pod('pod'), pod('other'));
-  expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.first, ADDRESSES.worker]);
+  expect([await asked('pod'), await asked('other')]).toEqual([ADDRESSES.first, ADDRESSES.worker]);
 });
 
 test('of a pod that is gone nothing is steered, whoever has its address', async () => {
   await serve('pod', 'other');
   await restartWith(pod('other'));
-  expect(asked('pod')).toEqual(ADDRESSES.worker);
+  expect(await asked('pod')).toEqual(ADDRESSES.worker);
 });

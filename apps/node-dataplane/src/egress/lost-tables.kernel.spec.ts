@@ -30,7 +30,7 @@ test.each([
     worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
     worlds.gateway.slices = [serving()];
     for (const node of NODES) await settle(node, await open(node));
-    expect(asked('pod')).toEqual(ADDRESSES.first);
+    expect(await asked('pod')).toEqual(ADDRESSES.first);
     for (const section of sections.splice(0)) await section.stop();
     const remove = 'for family in inet ip ip6 arp; do nft delete table $family unbounded_egress; done';
     for (const node of NODES) {

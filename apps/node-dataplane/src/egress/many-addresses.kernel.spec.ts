@@ -27,5 +27,5 @@ test('an owner that was given more addresses than a node can have serves all but
       ),
     },
   ]);
-  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
 });

@@ -41,8 +41,10 @@ beforeEach(async () => {
 /** The partner is the router. */
 const withRouter = (device = 'eth0'): EgressPlan['addresses'] =>
   owns('first').map((one, index) => ({ ...one, nextHop: { router: ADDRESSES.partner[index]!, device } }));
-const answered = (): string[] => FAMILIES.map((family) => network.ask('pod', addressOf('elsewhere', family), 0.3));
-const asked = (): string[] => FAMILIES.map((family) => network.ask('pod', addressOf('elsewhere', family)));
+const answered = (): Promise<string[]> =>
+  Promise.all(FAMILIES.map((family) => network.ask('pod', addressOf('elsewhere', family), 0.3)));
+const asked = (): Promise<string[]> =>
+  Promise.all(FAMILIES.map((family) => network.ask('pod', addressOf('elsewhere', family))));
 const isElsewhere = (text: string): boolean => (ADDRESSES.elsewhere as readonly string[]).includes(text);
 const NONE = ['none', 'none'];
 
@@ -69,17 +71,17 @@ const places = [
 
 test.each(places)('packets leave by the router of their address: the owner is %s', async (_, own) => {
   await own(owns('first'));
-  expect(answered()).toEqual(NONE);
+  expect(await answered()).toEqual(NONE);
   await own(withRouter());
-  expect(asked()).toEqual(ADDRESSES.first);
+  expect(await asked()).toEqual(ADDRESSES.first);
   await own(owns('first'));
-  expect(answered()).toEqual(NONE);
+  expect(await answered()).toEqual(NONE);
 });
 
 test.each(places)('without the device of the router nothing leaves: the owner is %s', async (_, own) => {
   await own(withRouter('eth9'));
   for (const node of NODES) network.sources(node);
-  expect(answered()).toEqual(NONE);
+  expect(await answered()).toEqual(NONE);
   // Answers to the tests before are sent again, and find nobody.
   const sources = NODES.flatMap((node) => network.sources(node)).filter((text) => !isElsewhere(text));
   expect(sources).toEqual([]);

@@ -22,7 +22,7 @@ const serve = async () => {
   const worker = await open('worker');
   await worker.pass();
   await settle('gateway', await open('gateway'));
-  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
   return worker;
 };
 
@@ -30,7 +30,7 @@ test('its first packet leaves with the address of its node', async () => {
   const worker = await serve();
   worlds.worker.pods = [newcomer, pod('other')];
   await add(worker, newcomer);
-  expect(asked('pod')).toEqual(ADDRESSES.worker);
+  expect(await asked('pod')).toEqual(ADDRESSES.worker);
 });
 
 test.each([
@@ -42,14 +42,14 @@ test.each([
   if (isLost) worlds.worker.kept = undefined;
   worlds.worker.pods = [newcomer, pod('other')];
   await add(await open('worker'), newcomer);
-  expect(asked('pod')).toEqual(ADDRESSES.worker);
+  expect(await asked('pod')).toEqual(ADDRESSES.worker);
 });
 
 test('the start of a pod with another address waits for nothing', async () => {
   const worker = await serve();
   worlds.worker.slices = [];
   await add(worker, pod('other'));
-  expect(asked('pod')).toEqual(ADDRESSES.first); // no pass has been
+  expect(await asked('pod')).toEqual(ADDRESSES.first); // no pass has been
 });
 
 describe('beside another pod that goes on with the address', () => {
@@ -73,7 +73,7 @@ describe('beside another pod that goes on with the address', () => {
     const worker = await open('worker');
     await worker.pass();
     await settle('gateway', await open('gateway'));
-    expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.first, ADDRESSES.first]);
+    expect([await asked('pod'), await asked('other')]).toEqual([ADDRESSES.first, ADDRESSES.first]);
     return worker;
   };
 
@@ -82,12 +82,12 @@ describe('beside another pod that goes on with the address', () => {
     const before = handles();
     worlds.worker.pods = [newcomer, pod('other')];
     await add(worker, newcomer);
-    expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.worker, ADDRESSES.first]);
+    expect([await asked('pod'), await asked('other')]).toEqual([ADDRESSES.worker, ADDRESSES.first]);
     await worker.pass();
     expect(handles()).toEqual(before);
     worlds.worker.pods = [pod('pod'), pod('other')];
     await worker.pass();
-    expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.first, ADDRESSES.first]);
+    expect([await asked('pod'), await asked('other')]).toEqual([ADDRESSES.first, ADDRESSES.first]);
     expect(handles()).toEqual(before);
   });
 
@@ -99,10 +99,10 @@ describe('beside another pod that goes on with the address', () => {
     bed.network.run('worker', ...damage);
     worlds.worker.pods = [newcomer, pod('other')];
     await add(worker, newcomer);
-    expect(asked('pod')).toEqual(ADDRESSES.worker);
-    if (isWrittenAnew) expect(asked('other')).toEqual(ADDRESSES.first);
+    expect(await asked('pod')).toEqual(ADDRESSES.worker);
+    if (isWrittenAnew) expect(await asked('other')).toEqual(ADDRESSES.first);
     await worker.pass();
-    expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.worker, ADDRESSES.first]);
+    expect([await asked('pod'), await asked('other')]).toEqual([ADDRESSES.worker, ADDRESSES.first]);
   });
 
   test('a pod that is in the tables already starts only when they are there', async () => {
@@ -110,6 +110,6 @@ describe('beside another pod that goes on with the address', () => {
     bed.network.run('worker', 'nft', 'delete', 'table', 'inet', 'unbounded_egress');
     // The API server said that no rule selects it; the slices, which came meanwhile, list it.
     await add(worker, pod('pod'));
-    expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.first, ADDRESSES.first]);
+    expect([await asked('pod'), await asked('other')]).toEqual([ADDRESSES.first, ADDRESSES.first]);
   });
 });

@@ -54,7 +54,7 @@ export interface SectionBed {
   /** A pass, and another one when it is known whether the addresses are free. */
   readonly settle: (node: NodeName, section: Section) => Promise<SectionPass>;
   /** Whom the partner sees, by family. */
-  readonly asked: (from: 'pod' | 'other', timeoutSeconds?: number) => string[];
+  readonly asked: (from: 'pod' | 'other', timeoutSeconds?: number) => Promise<string[]>;
 }
 
 export const NONE = ['none', 'none'];
@@ -175,7 +175,7 @@ export const openSectionBed = (): SectionBed => {
       return worlds[node].asked ? section.pass() : first;
     },
     asked: (from, timeoutSeconds = 2) =>
-      FAMILIES.map((family) => network.ask(from, addressOf('partner', family), timeoutSeconds)),
+      Promise.all(FAMILIES.map((family) => network.ask(from, addressOf('partner', family), timeoutSeconds))),
   };
 };
 

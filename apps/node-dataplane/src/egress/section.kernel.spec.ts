@@ -35,8 +35,8 @@ test('a pod that a slice lists leaves with its address by another node, and both
     conditions: [{ status: 'True', message: expect.stringContaining('the node has 2 egress addresses') }],
   });
   expect(worlds.worker.additions).toEqual({ devices: [DEVICES.egress] });
-  expect(asked('pod')).toEqual(ADDRESSES.first);
-  expect(asked('other')).toEqual(ADDRESSES.worker);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('other')).toEqual(ADDRESSES.worker);
   bed.network.sources('worker');
   worlds.worker.slices = [];
   worlds.gateway.slices = [];
@@ -57,7 +57,7 @@ test('the owner shows its addresses, what leaves by each rule, and ports that ru
   await (await open('worker')).pass();
   const gateway = await open('gateway');
   await settle('gateway', gateway);
-  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
   let last: SectionPass | undefined;
   await until('the node says so', async () => {
     last = await gateway.pass();
@@ -89,8 +89,8 @@ test('the address of a pod is where the CNI plugin put it, whatever a slice says
   worlds.worker = { ...worlds.worker, slices: [forged], pods: [pod('pod'), pod('other')] };
   worlds.gateway.slices = [serving()];
   for (const node of ['worker', 'gateway'] as const) await settle(node, await open(node));
-  expect(asked('pod')).toEqual(ADDRESSES.first);
-  expect(asked('other')).toEqual(ADDRESSES.worker);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('other')).toEqual(ADDRESSES.worker);
 });
 
 test('a pod whose address slices list with another pod waits until they do not: owners go by the routes of that one', async () => {
@@ -100,17 +100,17 @@ test('a pod whose address slices list with another pod waits until they do not: 
   worlds.worker = { ...worlds.worker, slices: [twice], pods: [pod('pod')] };
   worlds.gateway.slices = [serving()];
   for (const node of ['worker', 'gateway'] as const) await settle(node, await open(node));
-  expect(asked('pod', 1)).toEqual(NONE);
+  expect(await asked('pod', 1)).toEqual(NONE);
   worlds.worker.slices = [steered('gateway')];
   await sections[0]!.pass();
-  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
 });
 
 test('a connection from before the rule goes on with the address of the rule, and with that of the node behind its end', async () => {
   worlds.worker.pods = [pod('pod'), pod('other')];
   const [worker, gateway] = [await open('worker'), await open('gateway')];
-  const send = (from: 'pod' | 'other', port: number): void => {
-    for (const family of FAMILIES) bed.network.send(from, addressOf('partner', family), port);
+  const send = async (from: 'pod' | 'other', port: number): Promise<void> => {
+    for (const family of FAMILIES) await bed.network.send(from, addressOf('partner', family), port);
   };
   const pass = async (): Promise<void> => {
     await worker.pass();
@@ -118,17 +118,17 @@ test('a connection from before the rule goes on with the address of the rule, an
     await worker.pass();
   };
   const sources = (): string[] => [...bed.network.sources('worker'), ...bed.network.sources('gateway')].sort();
-  for (const from of ['pod', 'other'] as const) send(from, 5001);
+  for (const from of ['pod', 'other'] as const) await send(from, 5001);
   expect(sources()).toEqual([...ADDRESSES.worker].sort());
   worlds.worker.slices = [steered('gateway')];
   worlds.gateway.slices = [serving()];
   await pass();
-  send('pod', 5001);
+  await send('pod', 5001);
   expect(sources()).toEqual([...ADDRESSES.first].sort());
   worlds.worker.slices = [];
   worlds.gateway.slices = [];
   await pass();
-  send('pod', 5001);
+  await send('pod', 5001);
   expect(sources()).toEqual([...ADDRESSES.worker].sort());
 });
 
@@ -151,10 +151,10 @@ test('an agent that starts while the objects are away goes on with the last plan
   worlds.gateway.slices = undefined;
   for (const node of ['worker', 'gateway'] as const)
     expect((await (await open(node)).pass()).report.problems).toEqual([]);
-  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
   worlds.worker.pods = [pod('other')];
   for (const section of sections) await section.pass();
-  expect(asked('pod')).toEqual(ADDRESSES.worker); // another may have its address now
+  expect(await asked('pod')).toEqual(ADDRESSES.worker); // another may have its address now
 });
 
 test('an agent that starts before connectivity has told anything leaves the tables as they are', async () => {
@@ -175,7 +175,7 @@ test('an agent that starts before connectivity has told anything leaves the tabl
   await sleep(100);
   for (const watch of watches) watch.close();
   expect(changed).toEqual([]);
-  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
 });
 
 test('a pod of which nothing is known reaches the cluster alone', async () => {
@@ -186,7 +186,7 @@ test('a pod of which nothing is known reaches the cluster alone', async () => {
   for (const section of sections.splice(0)) await section.stop();
   worlds.worker.kept = undefined; // the disk was lost, and the kernel has the tables of before
   await (await open('worker')).pass();
-  expect(asked('other', 0.5)).toEqual(NONE);
+  expect(await asked('other', 0.5)).toEqual(NONE);
   expect(bed.network.sources('worker')).toEqual([]);
 });
 
@@ -196,7 +196,7 @@ test('an address that is to be released is silent, and another owner takes it ov
   const [worker, gateway] = [await open('worker'), await open('gateway')];
   await worker.pass();
   await settle('gateway', gateway);
-  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
   worlds.gateway.slices = [slice('gateway', { owned: owned('first', true) })];
   await gateway.pass();
   bed.network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
@@ -207,7 +207,7 @@ test('an address that is to be released is silent, and another owner takes it ov
   const own = steered('worker');
   worlds.worker.slices = [{ ...own, spec: { ...own.spec, owned: owned() } }];
   await settle('worker', worker);
-  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
   expect(bed.network.sources('gateway')).toEqual([...ADDRESSES.first].sort());
 });
 
@@ -216,7 +216,7 @@ test('an agent that stands still: its owner falls silent in ARP, in neighbor dis
   worlds.gateway.holdMs = 3000; // the agents of this process renew nothing while it waits for neighbors
   worlds.gateway.slices = [serving()];
   for (const node of ['worker', 'gateway'] as const) await settle(node, await open(node));
-  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
   // Neighbors ask, and are answered: what is sent to the address is not.
   const neighbors = (): string[] => {
     bed.network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
@@ -225,9 +225,13 @@ test('an agent that stands still: its owner falls silent in ARP, in neighbor dis
   };
   expect(neighbors()).toEqual([4, 6].map(() => expect.stringContaining('lladdr')));
   for (const section of sections) await section.stop(); // nobody renews any more
-  await until('the fence is closed', () => bed.network.ask('pod', addressOf('partner', 4), 0.3) === 'none', 12_000);
+  await until(
+    'the fence is closed',
+    async () => (await bed.network.ask('pod', addressOf('partner', 4), 0.3)) === 'none',
+    12_000,
+  );
   bed.network.sources('gateway');
-  expect(asked('pod', 0.3)).toEqual(NONE);
+  expect(await asked('pod', 0.3)).toEqual(NONE);
   expect(bed.network.sources('gateway')).toEqual([]);
   expect(neighbors()).toEqual([4, 6].map(() => expect.not.stringContaining('lladdr')));
 }, 30_000);
@@ -242,7 +246,7 @@ test('what others change comes back with the next pass', async () => {
     bed.network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
     expect((await both[0].pass()).report.problems).toEqual([]);
     expect((await settle('gateway', both[1])).report.problems).toEqual([]);
-    expect(asked('pod')).toEqual(ADDRESSES.first);
+    expect(await asked('pod')).toEqual(ADDRESSES.first);
   };
   for (const damage of [
     'for family in inet ip ip6 arp; do nft delete table $family unbounded_egress; done',
@@ -250,7 +254,7 @@ test('what others change comes back with the next pass', async () => {
     'ip link del egress0',
   ]) {
     for (const node of ['worker', 'gateway'] as const) bed.network.run(node, 'sh', '-c', damage);
-    expect(asked('pod', 0.3)).toEqual(NONE);
+    expect(await asked('pod', 0.3)).toEqual(NONE);
     await repaired();
   }
   bed.network.run('gateway', 'ip', 'addr', 'del', `${ADDRESSES.first[0]}/32`, 'dev', 'eth0');
