@@ -9,7 +9,7 @@ import { planFirewall } from '../connectivity/kernel/firewall.plan.ts';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
 import { watchDrops } from '../kernel/dropped-packets.testdata.ts';
-import { applyNetworkLines, type NetworkLine } from '../kernel/network-lines.testdata.ts';
+import { applyNetworkLines, learnNeighbors, type NetworkLine } from '../kernel/network-lines.testdata.ts';
 import { createSectionTable, type SectionTable, tableSpec } from '../kernel/section-table.ts';
 import { EGRESS_DROPS, FENCE_DROP } from './plan/names.ts';
 
@@ -216,7 +216,7 @@ export const openEgressNetwork = async (): Promise<EgressNetwork> => {
     const beside =
       node === 'worker' ? (['gatewayOverlay', 'pod', 'other'] as const) : (['workerOverlay', 'gatewayPod'] as const);
     const neighbors = [...ADDRESSES.partner, ...beside.flatMap((host) => ADDRESSES[host])];
-    run(node, 'sh', '-ec', 'for to; do ping -qc1 -w5 "$to"; done', 'sh', ...neighbors);
+    learnNeighbors(ns[node], neighbors);
   }
   const clients = new Map<Place, PerlServer>();
   const clientAt = (place: Place): PerlServer => {

@@ -29,3 +29,9 @@ export const applyNetworkLines = <Place extends string>(
       });
     }
 };
+
+/** Until each has answered a ping: no packet of a test waits for a neighbor. @throws Error after 5 s */
+export const learnNeighbors = (ns: Netns, addresses: readonly string[]): void => {
+  const script = 'for to; do ping -qc1 -w5 -i0.05 "$to"; done';
+  execFileSync('nsenter', [`--net=${ns.path}`, 'sh', '-ec', script, 'sh', ...addresses], { stdio: 'pipe' });
+};

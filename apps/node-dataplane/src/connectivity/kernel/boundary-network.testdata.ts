@@ -4,7 +4,7 @@ import { ECHO_PORTS } from '@unbounded/health';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import { DEVICES } from '../../data-path/devices.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
-import { applyNetworkLines, type NetworkLine } from '../../kernel/network-lines.testdata.ts';
+import { applyNetworkLines, learnNeighbors, type NetworkLine } from '../../kernel/network-lines.testdata.ts';
 
 /**
  * The network of boundary-lab.testdata.ts: a node between a LAN (`eth0`), the WAN (`eth1`, the default route), its pod and the other site,
@@ -211,7 +211,6 @@ export const makeBoundaryNetwork = (plan: KernelPlan, devices: Devices, own: Own
     void execFileSync('nsenter', [`--net=${ns[place].path}`, ...argv], { input });
   inside('node', ['sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1']);
   applyNetworkLines(ns, [...linksOf(devices, own), ...routesOf(plan, devices, own)]);
-  // Until everybody beside the node answers: no shot waits for a neighbor.
   const transfer = devices.tunnel === devices.anchor ? TRANSFER.slice(0, 1) : TRANSFER;
   const neighbors = [
     ...texts(own.pod),
@@ -220,7 +219,7 @@ export const makeBoundaryNetwork = (plan: KernelPlan, devices: Devices, own: Own
     ...TO_ECHO.end,
     ...transfer.flatMap(({ far }) => far),
   ];
-  inside('node', ['sh', '-ec', 'for to; do ping -c 1 -w 5 -i 0.05 "$to"; done', 'sh', ...neighbors]);
+  learnNeighbors(ns.node, neighbors);
   for (const place of NAMESPACES)
     inside(place, ['nft', '-f', '-'], watchAt(place) + (place === 'node' ? `\n${serviceRules(texts(own.pod))}` : ''));
   return {

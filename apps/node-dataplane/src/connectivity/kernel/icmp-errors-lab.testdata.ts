@@ -3,10 +3,12 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
+import { type PerlServer, startPerl } from '@unbounded/testing/perl-server';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { planFor } from '../../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
 import { watchDrops } from '../../kernel/dropped-packets.testdata.ts';
+import { applyNetworkLines, learnNeighbors, type NetworkLine } from '../../kernel/network-lines.testdata.ts';
 import { tableSpec } from '../../kernel/section-table.ts';
 
 /**
@@ -51,12 +53,15 @@ print "ready\\n"; sleep;`;
 
 /** Sends packets of a protocol: pairs of a destination and bytes. */
 const SEND = `use Socket qw(:all);
-my ($from, $protocol, @shots) = @ARGV;
-my $family = $from =~ /:/ ? AF_INET6 : AF_INET;
-my $at = sub { my $bytes = inet_pton($family, $_[0]); $family == AF_INET ? pack_sockaddr_in(0, $bytes) : pack_sockaddr_in6(0, $bytes) };
-socket(my $s, $family, SOCK_RAW, $protocol) or die $!;
-bind($s, $at->($from)) or die "bind $from: $!";
-while (my ($to, $bytes) = splice @shots, 0, 2) { send($s, pack("H*", $bytes), 0, $at->($to)) or die $!; }`;
+sub answer {
+  my ($from, $protocol, @shots) = @_;
+  my $family = $from =~ /:/ ? AF_INET6 : AF_INET;
+  my $at = sub { my $bytes = inet_pton($family, $_[0]); $family == AF_INET ? pack_sockaddr_in(0, $bytes) : pack_sockaddr_in6(0, $bytes) };
+  socket(my $s, $family, SOCK_RAW, $protocol) or die $!;
+  bind($s, $at->($from)) or die "bind $from: $!";
+  while (my ($to, $bytes) = splice @shots, 0, 2) { send($s, pack("H*", $bytes), 0, $at->($to)) or die $!; }
+  return;
+}`;
 
 type Shot = readonly [to: string, bytes: Uint8Array];
 
@@ -65,7 +70,6 @@ const openTools = (ns: Record<Namespace, Netns>) => {
   const children: ChildProcess[] = [];
   const within = (name: Namespace, ...argv: string[]): string =>
     execFileSync('nsenter', [`--net=${ns[name].path}`, ...argv], { encoding: 'utf8' });
-  const ip = (name: Namespace, line: string): string => within(name, 'ip', ...line.split(' '));
   const perl = (name: Namespace, script: string, ...argv: string[]): ChildProcess => {
     const child = spawn('nsenter', [`--net=${ns[name].path}`, 'perl', '-e', script, ...argv], {
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -73,53 +77,56 @@ const openTools = (ns: Record<Namespace, Netns>) => {
     children.push(child);
     return child;
   };
-  return { ns, children, within, ip, perl };
+  return { ns, children, within, perl };
 };
 type Tools = ReturnType<typeof openTools>;
 
-const connectAll = ({ ns, ip }: Tools): void => {
-  const wire = (a: Namespace, nameA: string, b: Namespace, nameB: string): void => {
-    ip(a, `link add ${nameA} type veth peer name ${nameB} netns ${ns[b].path}`);
-    ip(a, `link set ${nameA} up`);
-    ip(b, `link set ${nameB} up`);
-  };
-  wire('node', 'eth0', 'lan', 'eth0');
-  wire('node', 'veth1', 'pod', 'eth0');
-  wire('node', 'wg51822', 'overlay', 'eth0');
-  wire('lan', 'eth1', 'beyond', 'eth0');
-  ip('lan', `link set eth1 mtu ${NARROW_BYTES}`);
-  ip('node', 'link add cbr0 type bridge mcast_snooping 0');
-  ip('node', 'link set veth1 master cbr0');
-  ip('node', 'link set cbr0 up');
-  ip('node', 'link add vxlan0 type vxlan external dstport 4789');
-  ip('node', 'link set vxlan0 up');
-};
+type Line = NetworkLine<Namespace>;
 
-const addressAll = ({ ns, within, ip }: Tools): void => {
-  const add = (name: Namespace, device: string, [v4, v6]: readonly [string, string]): void => {
-    ip(name, `addr add ${v4}/24 dev ${device}`);
-    ip(name, `addr add ${v6}/64 dev ${device} nodad`);
-  };
-  const by = (name: Namespace, [v4, v6]: readonly [string, string]): void => {
-    ip(name, `route add default via ${v4}`);
-    ip(name, `-6 route add default via ${v6}`);
-  };
+const wire = (a: Namespace, nameA: string, b: Namespace, nameB: string): Line[] => [
+  [a, `link add ${nameA} type veth peer name ${nameB} netns ${b}`],
+  [a, `link set ${nameA} up`],
+  [b, `link set ${nameB} up`],
+];
+const add = (name: Namespace, device: string, [v4, v6]: readonly [string, string]): Line[] => [
+  [name, `addr add ${v4}/24 dev ${device}`],
+  [name, `addr add ${v6}/64 dev ${device} nodad`],
+];
+const by = (name: Namespace, routers: readonly [string, string]): Line[] =>
+  routers.map((router) => [name, `route add default via ${router}`]);
 
+const NAMESPACES = ['node', 'lan', 'pod', 'overlay', 'beyond'] as const satisfies Namespace[];
+const LINES: readonly Line[] = [
+  ...NAMESPACES.map((name): Line => [name, 'link set lo up']),
+  ...wire('node', 'eth0', 'lan', 'eth0'),
+  ...wire('node', 'veth1', 'pod', 'eth0'),
+  ...wire('node', 'wg51822', 'overlay', 'eth0'),
+  ...wire('lan', 'eth1', 'beyond', 'eth0'),
+  ['lan', `link set eth1 mtu ${NARROW_BYTES}`],
+  ['node', 'link add cbr0 type bridge mcast_snooping 0'],
+  ['node', 'link set veth1 master cbr0'],
+  ['node', 'link set cbr0 up'],
+  ['node', 'link add vxlan0 type vxlan external dstport 4789'],
+  ['node', 'link set vxlan0 up'],
+  ...NAMESPACES.flatMap((name) => add(name, 'eth0', ADDRESSES[name])),
+  ...add('lan', 'eth1', ROUTER),
+  ...add('node', 'cbr0', BRIDGES.pod),
+  ...add('node', 'wg51822', BRIDGES.overlay),
+  ...add('beyond', 'eth0', INTERNET),
+  ...by('pod', BRIDGES.pod),
+  ...by('overlay', BRIDGES.overlay),
+  ...by('node', ADDRESSES.lan),
+  ...by('beyond', ROUTER),
+  ['lan', 'route add 198.51.100.0/24 dev eth1'],
+  ['lan', 'route add 2001:db8:51::/64 dev eth1'],
+];
+
+const connectAll = ({ ns, within }: Tools): void => {
   for (const name of ['node', 'lan'] as const)
-    for (const key of ['net.ipv4.ip_forward', 'net.ipv6.conf.all.forwarding'])
-      within(name, 'sysctl', '-qw', `${key}=1`);
-  for (const name of Object.keys(ns) as Namespace[]) ip(name, 'link set lo up');
-  for (const name of Object.keys(ADDRESSES) as Namespace[]) add(name, 'eth0', ADDRESSES[name]);
-  add('lan', 'eth1', ROUTER);
-  add('node', 'cbr0', BRIDGES.pod);
-  add('node', 'wg51822', BRIDGES.overlay);
-  add('beyond', 'eth0', INTERNET);
-  by('pod', BRIDGES.pod);
-  by('overlay', BRIDGES.overlay);
-  by('node', ADDRESSES.lan);
-  by('beyond', ROUTER);
-  ip('lan', `route add 198.51.100.0/24 dev eth1`);
-  ip('lan', `-6 route add 2001:db8:51::/64 dev eth1`);
+    within(name, 'sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1');
+  applyNetworkLines(ns, LINES);
+  learnNeighbors(ns.node, [...ADDRESSES.lan, ...ADDRESSES.pod, ...ADDRESSES.overlay]);
+  learnNeighbors(ns.lan, ADDRESSES.beyond);
 };
 
 export const openLab = async () => {
@@ -131,39 +138,57 @@ export const openLab = async () => {
     beyond: createNetns(),
   };
   const tools = openTools(ns);
-  const { children, within, ip, perl } = tools;
+  const { children, within, perl } = tools;
   connectAll(tools);
-  addressAll(tools);
   const nft = createNftables({ netnsFd: ns.node.fd });
   await nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(planOfGateway())));
   await once(perl('node', SOCKETS).stdout!, 'data');
+  const senders = new Map<Namespace, PerlServer>();
+  const senderAt = (name: Namespace): PerlServer => {
+    const sender = senders.get(name) ?? startPerl(['nsenter', `--net=${ns[name].path}`], SEND);
+    senders.set(name, sender);
+    return sender;
+  };
 
   return {
+    /** Lines of `ip`. */
+    apply: (name: Namespace, lines: readonly string[]): void =>
+      applyNetworkLines<string>(
+        { [name]: ns[name] },
+        lines.map((line) => [name, line] as const),
+      ),
     within,
-    ip,
     perl,
     /** Sends errors, or packets of another protocol, from an address of the namespace. */
-    send(name: Namespace, from: string, shots: readonly Shot[], protocol = from.includes(':') ? 58 : 1): void {
+    async send(
+      name: Namespace,
+      from: string,
+      shots: readonly Shot[],
+      protocol = from.includes(':') ? 58 : 1,
+    ): Promise<void> {
       const words = shots.flatMap(([to, bytes]) => [to, Buffer.from(bytes).toString('hex')]);
-      within(name, 'perl', '-e', SEND, from, String(protocol), ...words);
+      await senderAt(name).ask(from, protocol, ...words);
     },
     /** Path MTUs that a namespace has learned, by the routes to these addresses. */
     learned(name: Namespace, addresses: readonly string[]): Record<string, number> {
-      const found = addresses.flatMap((address): [string, number][] => {
-        const bytes = /\bmtu (\d+)/.exec(ip(name, `route get ${address}`))?.[1];
+      const input = addresses.map((address) => `route get ${address}\n`).join('');
+      const argv = [`--net=${ns[name].path}`, 'ip', '-oneline', '-batch', '-'];
+      const lines = execFileSync('nsenter', argv, { encoding: 'utf8', input }).trim().split('\n');
+      const found = addresses.flatMap((address, index): [string, number][] => {
+        if (!lines[index]?.startsWith(`${address} `)) throw new Error(`route get ${address}: ${lines[index]}`);
+        const bytes = /\bmtu (\d+)/.exec(lines[index])?.[1];
         return bytes === undefined ? [] : [[address, Number(bytes)]];
       });
       return Object.fromEntries(found);
     },
-    cached: (name: Namespace): string => ip(name, '-4 route show cache') + ip(name, '-6 route show cache'),
-    forget(name: Namespace): void {
-      ip(name, '-4 route flush cache');
-      ip(name, '-6 route flush cache');
-    },
+    cached: (name: Namespace): string => within(name, 'sh', '-ec', 'ip -4 route show cache; ip -6 route show cache'),
+    forget: (name: Namespace): void =>
+      void within(name, 'sh', '-ec', 'ip -4 route flush cache; ip -6 route flush cache'),
     /** As the agent's metric has it. */
     counted: (): Promise<number> => watchDrops(nft, { drops: ['tunnel_icmp_error'] }).of('tunnel_icmp_error'),
     close(): void {
       for (const child of children) child.kill();
+      for (const sender of senders.values()) sender.end();
       nft.close();
       for (const one of Object.values(ns)) one.close();
     },

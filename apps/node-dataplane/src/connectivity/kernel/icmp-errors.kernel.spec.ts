@@ -6,8 +6,10 @@ import { type Carried, echoReply, plain, type Shape, tooBig, udp, type Version }
 let lab: Lab;
 beforeAll(async () => {
   lab = await openLab();
-  for (const address of FAR_ENDS[4]) lab.ip('lan', `addr add ${address}/24 dev eth0`);
-  for (const address of FAR_ENDS[6]) lab.ip('lan', `addr add ${address}/64 dev eth0 nodad`);
+  lab.apply('lan', [
+    ...FAR_ENDS[4].map((address) => `addr add ${address}/24 dev eth0`),
+    ...FAR_ENDS[6].map((address) => `addr add ${address}/64 dev eth0 nodad`),
+  ]);
 });
 afterEach(() => lab.forget('node'));
 afterAll(() => lab.close());
@@ -90,7 +92,7 @@ describe('errors about tunnels teach the node nothing, and each is counted', () 
     const shots = FAR_ENDS[version].map(
       (end, index) => [to, errorAbout(version, end, carried[index]!, shape)] as const,
     );
-    lab.send(place, of(ADDRESSES[place], version), shots);
+    await lab.send(place, of(ADDRESSES[place], version), shots);
     expect(lab.learned('node', FAR_ENDS[version])).toEqual({});
     expect(lab.cached('node')).toBe('');
     expect(await lab.counted()).toBe(before + shots.length);
@@ -99,7 +101,7 @@ describe('errors about tunnels teach the node nothing, and each is counted', () 
   test.each(VERSIONS)('from the far end’s own address, IPv%s', async (version) => {
     const before = await lab.counted();
     for (const [index, end] of FAR_ENDS[version].entries())
-      lab.send('lan', end, [[of(ADDRESSES.node, version), errorAbout(version, end, carriedBy(version)[index]!)]]);
+      await lab.send('lan', end, [[of(ADDRESSES.node, version), errorAbout(version, end, carriedBy(version)[index]!)]]);
     expect(lab.learned('node', FAR_ENDS[version])).toEqual({});
     expect(lab.cached('node')).toBe('');
     expect(await lab.counted()).toBe(before + FAR_ENDS[version].length);
@@ -109,10 +111,10 @@ describe('errors about tunnels teach the node nothing, and each is counted', () 
     const own = of(ADDRESSES.node, version);
     const tunnels = carriedBy(version).slice(0, -1);
     for (const [index, { protocol, bytes }] of tunnels.entries())
-      lab.send('node', own, [[FAR_ENDS[version][index]!, bytes]], protocol);
+      await lab.send('node', own, [[FAR_ENDS[version][index]!, bytes]], protocol);
     const before = await lab.counted();
     const shots = tunnels.map((one, index) => [own, errorAbout(version, FAR_ENDS[version][index]!, one)] as const);
-    lab.send('lan', of(ADDRESSES.lan, version), shots);
+    await lab.send('lan', of(ADDRESSES.lan, version), shots);
     expect(lab.learned('node', FAR_ENDS[version])).toEqual({});
     expect(await lab.counted()).toBe(before + shots.length);
   });
@@ -123,7 +125,7 @@ describe('errors about tunnels teach the node nothing, and each is counted', () 
     const shots = SHAPES[version].map(
       (shape) => [of(ADDRESSES.node, version), errorAbout(version, peer, udp(51_822, 40_000), shape)] as const,
     );
-    lab.send('lan', of(ADDRESSES.lan, version), shots);
+    await lab.send('lan', of(ADDRESSES.lan, version), shots);
     expect(lab.learned('node', [peer])).toEqual({});
     // Of IPv6's later fragments the kernel takes nothing.
     expect(await lab.counted()).toBe(before + shots.length - (version === 6 ? 1 : 0));
@@ -169,7 +171,7 @@ describe.each(VERSIONS)('what is no tunnel of ours, IPv%s', (version) => {
   test('VXLAN to what is no far end of ours learns', async () => {
     const before = await lab.counted();
     const to = of(ADDRESSES.node, version);
-    lab.send('lan', of(ADDRESSES.lan, version), [[to, errorAbout(version, internet, udp(50_000, 4789))]]);
+    await lab.send('lan', of(ADDRESSES.lan, version), [[to, errorAbout(version, internet, udp(50_000, 4789))]]);
     expect(lab.learned('node', [internet])).toEqual({ [internet]: LEARNED[version] });
     expect(await lab.counted()).toBe(before);
   });
@@ -195,7 +197,7 @@ describe.each(VERSIONS)('what is no tunnel of ours, IPv%s', (version) => {
     const arrivedBefore = arrived();
     const shape = PLAIN;
     const error = tooBig({ version, from: pod, to: other, carried: udp(50_000, 4789), shape }, LEARNED[version]);
-    lab.send('overlay', other, [[pod, error]]);
+    await lab.send('overlay', other, [[pod, error]]);
     expect(arrived()).toBe(arrivedBefore + 1);
     expect(await lab.counted()).toBe(before);
   });

@@ -7,12 +7,14 @@ import { endpointV4, innerMac, lpmKeyV4 } from '@unbounded/bpf-maps';
 import { attachProgram, loadObject } from '@unbounded/libbpf-ts';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
+import { type PerlServer, startPerl } from '@unbounded/testing/perl-server';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { datagram, geneve, vxlan } from '../../data-path/netlink/packets.testdata.ts';
 import { planFor } from '../../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
 import { watchDrops } from '../../kernel/dropped-packets.testdata.ts';
+import { applyNetworkLines, learnNeighbors, type NetworkLine } from '../../kernel/network-lines.testdata.ts';
 import { tableSpec } from '../../kernel/section-table.ts';
 
 /**
@@ -61,28 +63,21 @@ const plan: KernelPlan = (() => {
 })();
 
 let ns: Record<Namespace, Netns>;
-let nft: Nftables;
+let nfts: Record<Namespace, Nftables>;
 const closing: (() => void)[] = [];
 
-const within = (name: Namespace, ...argv: string[]): string =>
-  execFileSync('nsenter', [`--net=${ns[name].path}`, ...argv], { encoding: 'utf8' });
-const ip = (name: Namespace, line: string): string => within(name, 'ip', ...line.split(' '));
-
-const wire = (a: Namespace, nameA: string, b: Namespace, nameB: string): void =>
-  void ip(a, `link add ${nameA} type veth peer name ${nameB} netns ${ns[b].path}`);
-
-const addAll = (name: Namespace, device: string, addresses: readonly string[]): void => {
-  for (const address of addresses)
-    ip(
-      name,
-      `addr add ${address}/${address.includes(':') ? 64 : 24} dev ${device}${address.includes(':') ? ' nodad' : ''}`,
-    );
-};
-
-const defaultBy = (name: Namespace, gateways: readonly string[]): void => {
-  ip(name, `route add default via ${gateways[0]}`);
-  ip(name, `-6 route add default via ${gateways[1]}`);
-};
+type Line = NetworkLine<Namespace>;
+const wire = (a: Namespace, nameA: string, b: Namespace, nameB: string): Line => [
+  a,
+  `link add ${nameA} type veth peer name ${nameB} netns ${b}`,
+];
+const addAll = (name: Namespace, device: string, addresses: readonly string[]): Line[] =>
+  addresses.map((address) => [
+    name,
+    `addr add ${address}/${address.includes(':') ? 64 : 24} dev ${device}${address.includes(':') ? ' nodad' : ''}`,
+  ]);
+const defaultBy = (name: Namespace, gateways: readonly string[]): Line[] =>
+  gateways.map((gateway) => [name, `route add default via ${gateway}`]);
 
 const GATEWAYS = { pod: ['100.65.20.1', 'fd64:65:20::1'], far: ['100.66.20.1', 'fd64:66:20::1'] } as const;
 
@@ -93,13 +88,11 @@ const watch = (name: Namespace, hook: string, matches: Readonly<Record<string, s
   const text = `table inet watch {\n${counters.join('\n')}\nchain c {\ntype filter hook ${hook} priority 0;\n${rules.join('\n')}\n}\n}\n`;
   execFileSync('nsenter', [`--net=${ns[name].path}`, 'nft', '-f', '-'], { input: text });
 };
-const counted = (name: Namespace, counter: string): number => {
-  const listed = within(name, 'nft', 'list', 'counter', 'inet', 'watch', counter);
-  return Number(/packets (\d+)/.exec(listed)![1]);
-};
+const counted = async (name: Namespace, counter: string): Promise<number> =>
+  (await nfts[name].readCounters('inet', 'watch')).find((one) => one.name === counter)!.packets;
 /** As the agent's metric has it. */
 const dropped = (): Promise<number> =>
-  watchDrops(nft, { drops: ['injected_tunnel_packet'] }).of('injected_tunnel_packet');
+  watchDrops(nfts.node, { drops: ['injected_tunnel_packet'] }).of('injected_tunnel_packet');
 
 const MATCHES = {
   udp4789: 'udp dport 4789',
@@ -122,7 +115,7 @@ const startReceiver = async (): Promise<void> => {
     up: true,
   });
   await net.addresses.replace({ link: device.index, address: `${PEER_POD}/32` });
-  ip('peer', 'route add 100.65.20.0/24 dev vxlan0');
+  applyNetworkLines({ peer: ns.peer }, [['peer', 'route add 100.65.20.0/24 dev vxlan0']]);
   const object = loadObject(readFileSync(join(import.meta.dirname, '../../../../../bpf/build/unbounded_encap.bpf.o')), {
     name: 'encap',
   });
@@ -139,28 +132,41 @@ const startReceiver = async (): Promise<void> => {
   );
 };
 
+const LINES: readonly Line[] = [
+  wire('node', 'eth0', 'peer', 'eth0'),
+  wire('node', 'veth1', 'pod', 'eth0'),
+  wire('node', 'wg51822', 'far', 'eth0'),
+  ...(['node', 'peer', 'pod', 'far'] as const).flatMap((name) =>
+    ['lo', 'eth0'].map((device): Line => [name, `link set ${device} up`]),
+  ),
+  ['node', 'link add cbr0 type bridge mcast_snooping 0'],
+  ['node', 'link set veth1 master cbr0'],
+  ...['cbr0', 'veth1', 'wg51822'].map((device): Line => ['node', `link set ${device} up`]),
+  ...addAll('node', 'eth0', ADDRESSES.node),
+  ...addAll('node', 'cbr0', GATEWAYS.pod),
+  ...addAll('node', 'wg51822', GATEWAYS.far),
+  ...addAll('peer', 'eth0', [...ADDRESSES.peer, ...EXTERNAL, ...INTERNET, ...UNLISTED, ...ALLOWED]),
+  ...addAll('pod', 'eth0', ADDRESSES.pod),
+  ...addAll('far', 'eth0', ADDRESSES.far),
+  ...(['pod', 'far'] as const).flatMap((place) => defaultBy(place, GATEWAYS[place])),
+  ...defaultBy('node', ADDRESSES.peer),
+];
+
 beforeAll(async () => {
   ns = { node: createNetns(), peer: createNetns(), pod: createNetns(), far: createNetns() };
-  wire('node', 'eth0', 'peer', 'eth0');
-  wire('node', 'veth1', 'pod', 'eth0');
-  wire('node', 'wg51822', 'far', 'eth0');
-  for (const name of Object.keys(ns) as Namespace[])
-    for (const device of ['lo', 'eth0']) ip(name, `link set ${device} up`);
-  ip('node', 'link add cbr0 type bridge mcast_snooping 0');
-  ip('node', 'link set veth1 master cbr0');
-  for (const device of ['cbr0', 'veth1', 'wg51822']) ip('node', `link set ${device} up`);
-  addAll('node', 'eth0', ADDRESSES.node);
-  addAll('node', 'cbr0', GATEWAYS.pod);
-  addAll('node', 'wg51822', GATEWAYS.far);
-  addAll('peer', 'eth0', [...ADDRESSES.peer, ...EXTERNAL, ...INTERNET, ...UNLISTED, ...ALLOWED]);
-  addAll('pod', 'eth0', ADDRESSES.pod);
-  addAll('far', 'eth0', ADDRESSES.far);
-  for (const place of ['pod', 'far'] as const) defaultBy(place, GATEWAYS[place]);
-  defaultBy('node', ADDRESSES.peer);
-  for (const key of ['net.ipv4.ip_forward', 'net.ipv6.conf.all.forwarding'])
-    within('node', 'sysctl', '-qw', `${key}=1`);
-  nft = createNftables({ netnsFd: ns.node.fd });
-  await nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(plan)));
+  applyNetworkLines(ns, LINES);
+  execFileSync('nsenter', [
+    `--net=${ns.node.path}`,
+    ...['sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1'],
+  ]);
+  learnNeighbors(ns.node, [...ADDRESSES.peer, ...ADDRESSES.pod, ...ADDRESSES.far]);
+  nfts = {
+    node: createNftables({ netnsFd: ns.node.fd }),
+    peer: createNftables({ netnsFd: ns.peer.fd }),
+    pod: createNftables({ netnsFd: ns.pod.fd }),
+    far: createNftables({ netnsFd: ns.far.fd }),
+  };
+  await nfts.node.replaceTable(tableSpec(CONNECTIVITY, planFirewall(plan)));
   watch('peer', 'prerouting', { ...MATCHES, delivered: 'iifname vxlan0 udp dport 7000' });
   watch('node', 'input', MATCHES);
   watch('far', 'prerouting', MATCHES);
@@ -168,17 +174,21 @@ beforeAll(async () => {
 });
 afterAll(() => {
   for (const close of closing) close();
-  nft.close();
+  for (const sender of senders.values()) sender.end();
+  for (const nft of Object.values(nfts)) nft.close();
   for (const one of Object.values(ns)) one.close();
 });
 
 const SEND = `use Socket qw(:all);
-my ($protocol, $to, $port, $bytes, $from) = @ARGV;
-my ($problem, $at) = getaddrinfo($to, $port, { flags => AI_NUMERICHOST, socktype => SOCK_DGRAM });
-die $problem if $problem;
-socket(my $socket, $at->{family}, $protocol == 17 ? SOCK_DGRAM : SOCK_RAW, $protocol) or die $!;
-if ($from) { my ($x, $own) = getaddrinfo(undef, $from, { flags => AI_PASSIVE | AI_NUMERICSERV, family => $at->{family}, socktype => SOCK_DGRAM }); bind($socket, $own->{addr}) or die $!; }
-send($socket, pack("H*", $bytes), 0, $at->{addr}) or die $!;`;
+sub answer {
+  my ($protocol, $to, $port, $bytes, $from) = @_;
+  my ($problem, $at) = getaddrinfo($to, $port, { flags => AI_NUMERICHOST, socktype => SOCK_DGRAM });
+  die $problem if $problem;
+  socket(my $socket, $at->{family}, $protocol == 17 ? SOCK_DGRAM : SOCK_RAW, $protocol) or die $!;
+  if ($from) { my ($x, $own) = getaddrinfo(undef, $from, { flags => AI_PASSIVE | AI_NUMERICSERV, family => $at->{family}, socktype => SOCK_DGRAM }); bind($socket, $own->{addr}) or die $!; }
+  send($socket, pack("H*", $bytes), 0, $at->{addr}) or die $!;
+  return;
+}`;
 
 const UNPRIVILEGED = [
   'setpriv',
@@ -199,20 +209,31 @@ interface Shot {
   readonly bytes?: Uint8Array;
   readonly fromPort?: number;
 }
-const send = (from: Namespace, { to, port = 0, protocol, bytes = new Uint8Array(64), fromPort }: Shot): void => {
-  const user = protocol === undefined && (fromPort ?? 1024) >= 1024 ? UNPRIVILEGED : []; // raw sockets take CAP_NET_RAW
-  const words = [protocol ?? 17, to, port, Buffer.from(bytes).toString('hex'), fromPort ?? 0].map(String);
-  within(from, ...user, 'perl', '-e', SEND, ...words);
+const senders = new Map<string, PerlServer>();
+const senderAt = (from: Namespace, isPrivileged: boolean): PerlServer => {
+  const key = `${from} ${isPrivileged}`;
+  const within = ['nsenter', `--net=${ns[from].path}`, ...(isPrivileged ? [] : UNPRIVILEGED)];
+  const sender = senders.get(key) ?? startPerl(within, SEND);
+  senders.set(key, sender);
+  return sender;
+};
+const send = async (
+  from: Namespace,
+  { to, port = 0, protocol, bytes = new Uint8Array(64), fromPort }: Shot,
+): Promise<void> => {
+  const isPrivileged = protocol !== undefined || (fromPort ?? 1024) < 1024; // raw sockets take CAP_NET_RAW
+  const hex = Buffer.from(bytes).toString('hex');
+  await senderAt(from, isPrivileged).ask(protocol ?? 17, to, port, hex, fromPort ?? 0);
 };
 
 const INNER_MAC = { mac: innerMac(ADDRESSES.peer[0]) };
 const forged = datagram('100.65.20.77', PEER_POD, new TextEncoder().encode('forged'));
 
 describe('what the test shows is real', () => {
-  test('the node’s own tunnel packets reach the peer and what is in them the pod there', () => {
-    const before = counted('peer', 'delivered');
-    send('node', { to: ADDRESSES.peer[0], port: 4789, bytes: vxlan(forged, INNER_MAC) });
-    expect(counted('peer', 'delivered')).toBe(before + 1);
+  test('the node’s own tunnel packets reach the peer and what is in them the pod there', async () => {
+    const before = await counted('peer', 'delivered');
+    await send('node', { to: ADDRESSES.peer[0], port: 4789, bytes: vxlan(forged, INNER_MAC) });
+    expect(await counted('peer', 'delivered')).toBe(before + 1);
   });
 });
 
@@ -223,10 +244,10 @@ const PLACES: readonly (readonly [string, Place])[] = [
 
 describe.each(PLACES)('%s', (_, place) => {
   test('cannot bring a packet of its making behind the source check of another node', async () => {
-    const before = { delivered: counted('peer', 'delivered'), dropped: await dropped() };
-    send(place, { to: ADDRESSES.peer[0], port: 4789, bytes: vxlan(forged, INNER_MAC) });
-    send(place, { to: ADDRESSES.peer[1], port: 4789, bytes: vxlan(forged, INNER_MAC) });
-    expect(counted('peer', 'delivered')).toBe(before.delivered);
+    const before = { delivered: await counted('peer', 'delivered'), dropped: await dropped() };
+    await send(place, { to: ADDRESSES.peer[0], port: 4789, bytes: vxlan(forged, INNER_MAC) });
+    await send(place, { to: ADDRESSES.peer[1], port: 4789, bytes: vxlan(forged, INNER_MAC) });
+    expect(await counted('peer', 'delivered')).toBe(before.delivered);
     expect(await dropped()).toBe(before.dropped + 2);
   });
 
@@ -262,9 +283,9 @@ describe.each(PLACES)('%s', (_, place) => {
       ),
   );
   test.each(rows)('$what: is dropped and counted', async ({ counter, at, shot }) => {
-    const before = { arrived: counted(at, counter), dropped: await dropped() };
-    send(place, shot);
-    expect(counted(at, counter)).toBe(before.arrived);
+    const before = { arrived: await counted(at, counter), dropped: await dropped() };
+    await send(place, shot);
+    expect(await counted(at, counter)).toBe(before.arrived);
     expect(await dropped()).toBe(before.dropped + 1);
   });
 
@@ -274,17 +295,17 @@ describe.each(PLACES)('%s', (_, place) => {
     ['other packets to nodes pass', ADDRESSES.peer, 53, 'udp53', 'peer'],
     ['other packets to its node pass', ADDRESSES.node, 53, 'udp53', 'node'],
   ] as const)('%s', async (__, addresses, port, counter, at) => {
-    const before = { arrived: counted(at, counter), dropped: await dropped() };
-    for (const to of addresses) send(place, { to, port });
-    expect(counted(at, counter)).toBe(before.arrived + addresses.length);
+    const before = { arrived: await counted(at, counter), dropped: await dropped() };
+    for (const to of addresses) await send(place, { to, port });
+    expect(await counted(at, counter)).toBe(before.arrived + addresses.length);
     expect(await dropped()).toBe(before.dropped);
   });
 });
 
 test('tunnels between pods pass: of clusters inside pods', async () => {
-  const before = { arrived: counted('far', 'udp4789'), dropped: await dropped() };
-  for (const to of ADDRESSES.far) send('pod', { to, port: 4789 });
-  expect(counted('far', 'udp4789')).toBe(before.arrived + 2);
+  const before = { arrived: await counted('far', 'udp4789'), dropped: await dropped() };
+  for (const to of ADDRESSES.far) await send('pod', { to, port: 4789 });
+  expect(await counted('far', 'udp4789')).toBe(before.arrived + 2);
   expect(await dropped()).toBe(before.dropped);
 });
 
@@ -294,9 +315,9 @@ test('a pod’s answer to a port that the node has for a moment passes, though W
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(pod.stdout, 'data');
-  const before = counted('node', 'udp51822');
+  const before = await counted('node', 'udp51822');
   const done = once(pod, 'exit');
-  send('node', { to: ADDRESSES.pod[0], port: 5300, fromPort: 51822 });
+  await send('node', { to: ADDRESSES.pod[0], port: 5300, fromPort: 51822 });
   await done;
-  expect(counted('node', 'udp51822')).toBe(before + 1);
+  expect(await counted('node', 'udp51822')).toBe(before + 1);
 });

@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { CONNECTIVITY } from '@unbounded/config/ownership';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
+import { type PerlServer, startPerl } from '@unbounded/testing/perl-server';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { watchDrops } from '../../kernel/dropped-packets.testdata.ts';
+import { applyNetworkLines, learnNeighbors, type NetworkLine } from '../../kernel/network-lines.testdata.ts';
 import { tableSpec } from '../../kernel/section-table.ts';
 import { planOf } from './boundary-lab.testdata.ts';
 import type { Family } from './boundary-network.testdata.ts';
@@ -65,17 +67,20 @@ const FAMILIES = [4, 6] as const;
 
 /** A TCP segment that opens a connection; or a packet of UDP or IP protocol 4, with a header of GENEVE that has our VNI. */
 const SEND = `use Socket qw(:all); use Fcntl;
-my ($device, $type, $to, $port, $from, $bytes) = @ARGV;
-my @of = @{{ tcp => [SOCK_STREAM, 6], udp => [SOCK_DGRAM, 17], ipip => [SOCK_RAW, 4] }->{$type}};
-my $hints = { flags => AI_NUMERICHOST, socktype => SOCK_DGRAM };
-my ($x, $at) = getaddrinfo($to, $type eq "ipip" ? 0 : $port, $hints); my ($y, $own) = getaddrinfo($from, 0, $hints);
-socket(my $s, $at->{family}, $of[0], $of[1]) or die $!;
-my @any = $at->{family} == AF_INET ? (0, 19) : (41, 75);
-setsockopt($s, $any[0], $any[1], 1) or die $!; # IP_TRANSPARENT, IPV6_TRANSPARENT
-$device eq "lo" or setsockopt($s, SOL_SOCKET, 25, pack("Z*", $device)) or die "$device: $!"; # SO_BINDTODEVICE
-bind($s, $own->{addr}) or die "$from: $!";
-if ($type eq "tcp") { fcntl($s, F_SETFL, O_NONBLOCK); connect($s, $at->{addr}); exit; }
-send($s, pack("H*", "0000655800000100") . "x" x $bytes, 0, $at->{addr}) or die $!;`;
+sub answer {
+  my ($device, $type, $to, $port, $from, $bytes) = @_;
+  my @of = @{{ tcp => [SOCK_STREAM, 6], udp => [SOCK_DGRAM, 17], ipip => [SOCK_RAW, 4] }->{$type}};
+  my $hints = { flags => AI_NUMERICHOST, socktype => SOCK_DGRAM };
+  my ($x, $at) = getaddrinfo($to, $type eq "ipip" ? 0 : $port, $hints); my ($y, $own) = getaddrinfo($from, 0, $hints);
+  socket(my $s, $at->{family}, $of[0], $of[1]) or die $!;
+  my @any = $at->{family} == AF_INET ? (0, 19) : (41, 75);
+  setsockopt($s, $any[0], $any[1], 1) or die $!; # IP_TRANSPARENT, IPV6_TRANSPARENT
+  $device eq "lo" or setsockopt($s, SOL_SOCKET, 25, pack("Z*", $device)) or die "$device: $!"; # SO_BINDTODEVICE
+  bind($s, $own->{addr}) or die "$from: $!";
+  if ($type eq "tcp") { fcntl($s, F_SETFL, O_NONBLOCK); connect($s, $at->{addr}); return; }
+  send($s, pack("H*", "0000655800000100") . "x" x $bytes, 0, $at->{addr}) or die $!;
+  return;
+}`;
 
 const WATCH = `table inet watch {
   counter passed { }
@@ -107,13 +112,55 @@ export interface MultihomedLab {
 
 const STRAYS = [COUNTERS.strayTunnelPacket, COUNTERS.strayScrape] as const;
 
-const addressNode = (
-  add: (device: string, name: Address, lengths?: readonly [number, number]) => void,
-  place: string,
-) => {
-  add(place, 'internal', place === 'lo' ? [32, 128] : [24, 64]);
-  add('lo', 'loopback', [32, 128]);
+type Line = NetworkLine<'node' | 'outside'>;
+
+const has = (
+  at: Line[0],
+  device: string,
+  addresses: readonly string[],
+  lengths: readonly number[] = [24, 64],
+): Line[] =>
+  addresses.map((address, index) => [
+    at,
+    `addr add ${address}/${lengths[index]} dev ${device}${index === 1 ? ' nodad' : ''}`,
+  ]);
+
+const routesOf = (index: number): Line[] => {
+  const way = (device: Device): string => `via ${ENDS[device][1][index]} dev ${device}`;
+  const beside = DEVICES.flatMap((device, metric): Line[] => {
+    const [own, router] = ENDS[device].map((addresses) => addresses[index]!);
+    return [
+      ['node', `route add ${router} dev ${device}`],
+      ['outside', `route add ${own} dev ${device}`],
+      ['outside', `route add default via ${own} dev ${device} metric ${100 + metric}`],
+    ];
+  });
+  return [
+    ...beside,
+    ['node', `route add default ${way('eth2')}`],
+    ['node', `route add ${ADDRESSES.nearNode[index]} ${way('eth0')}`],
+    ['node', `route add ${ADDRESSES.twiceNear[index]} nexthop ${way('eth0')} nexthop ${way('eth1')}`],
+    ['node', `route add ${ADDRESSES.farPod[index]} ${way('vxlan0')}`],
+  ];
 };
+
+const linesOf = (place: 'eth0' | 'lo'): Line[] => [
+  ['node', 'link set lo up'],
+  ['outside', 'link set lo up'],
+  ...DEVICES.flatMap((device): Line[] => {
+    const [own, router] = ENDS[device];
+    return [
+      ['node', `link add ${device} type veth peer name ${device} netns outside`],
+      ['node', `link set ${device} up`],
+      ['outside', `link set ${device} up`],
+      ...has('node', device, own),
+      ...has('outside', device, router, [32, 128]),
+    ];
+  }),
+  ...has('node', place, ADDRESSES.internal, place === 'lo' ? [32, 128] : [24, 64]),
+  ...has('node', 'lo', ADDRESSES.loopback, [32, 128]),
+  ...FAMILIES.flatMap((_, index) => routesOf(index)),
+];
 
 /** @param place where the InternalIP is: on its interface or, with BGP to the host, on loopback */
 export const openMultihomedLab = async (
@@ -123,37 +170,13 @@ export const openMultihomedLab = async (
   const [node, outside]: [Netns, Netns] = [createNetns(), createNetns()];
   const within = (ns: Netns, ...argv: string[]): string =>
     execFileSync('nsenter', [`--net=${ns.path}`, ...argv], { encoding: 'utf8' });
-  const ip = (ns: Netns, line: string): void => void within(ns, 'ip', ...line.split(' '));
-  const add = (ns: Netns, device: string, addresses: readonly string[], lengths: readonly number[] = [24, 64]): void =>
-    addresses.forEach((address, index) =>
-      ip(ns, `addr add ${address}/${lengths[index]} dev ${device}${index === 1 ? ' nodad' : ''}`),
-    );
-  for (const ns of [node, outside]) {
-    ip(ns, 'link set lo up');
-    for (const key of ['all', 'default']) within(ns, 'sysctl', '-qw', `net.ipv4.conf.${key}.rp_filter=0`);
-  }
-  for (const device of DEVICES) {
-    const [own, router] = ENDS[device];
-    ip(node, `link add ${device} type veth peer name ${device} netns ${outside.path}`);
-    for (const ns of [node, outside]) ip(ns, `link set ${device} up`);
-    add(node, device, own);
-    add(outside, device, router, [32, 128]);
-  }
-  addressNode((device, name, lengths) => add(node, device, ADDRESSES[name], lengths), place);
-  FAMILIES.forEach((family, index) => {
-    const way = (device: Device): string => `via ${ENDS[device][1][index]} dev ${device}`;
-    for (const [metric, device] of DEVICES.entries()) {
-      const [own, router] = ENDS[device].map((addresses) => addresses[index]!);
-      ip(node, `-${family} route add ${router} dev ${device}`);
-      ip(outside, `-${family} route add ${own} dev ${device}`);
-      ip(outside, `-${family} route add default via ${own} dev ${device} metric ${100 + metric}`);
-      within(outside, 'ping', '-c', '1', '-w', '5', '-i', '0.05', own!); // no packet waits for a neighbor
-    }
-    ip(node, `-${family} route add default ${way('eth2')}`);
-    ip(node, `-${family} route add ${ADDRESSES.nearNode[index]} ${way('eth0')}`);
-    ip(node, `-${family} route add ${ADDRESSES.twiceNear[index]} nexthop ${way('eth0')} nexthop ${way('eth1')}`);
-    ip(node, `-${family} route add ${ADDRESSES.farPod[index]} ${way('vxlan0')}`);
-  });
+  for (const ns of [node, outside])
+    within(ns, 'sysctl', '-qw', ...['all', 'default'].map((key) => `net.ipv4.conf.${key}.rp_filter=0`));
+  applyNetworkLines({ node, outside }, linesOf(place));
+  learnNeighbors(
+    outside,
+    DEVICES.flatMap((device) => ENDS[device][0]),
+  );
   execFileSync('nsenter', [`--net=${node.path}`, 'nft', '-f', '-'], { input: WATCH });
   const nft = createNftables({ netnsFd: node.fd });
   const net = createRouteSocket({ netnsFd: node.fd });
@@ -161,6 +184,10 @@ export const openMultihomedLab = async (
   net.close();
   const passed = async (): Promise<number> =>
     (await nft.readCounters('inet', 'watch')).find(({ name }) => name === 'passed')!.packets;
+  const [onNode, beside] = [node, outside].map((ns) => startPerl(['nsenter', `--net=${ns.path}`], SEND)) as [
+    PerlServer,
+    PerlServer,
+  ];
   const strays = watchDrops(nft, { drops: STRAYS });
   const counts = (): Promise<number[]> => Promise.all([passed(), ...STRAYS.map((reason) => strays.of(reason))]);
   const apply: MultihomedLab['apply'] = (wanted, surroundings) =>
@@ -171,13 +198,15 @@ export const openMultihomedLab = async (
     apply,
     async shoot({ by, source, to, type = 'udp', port = 4789, bytes = 100 }, family) {
       const [passed, ...dropped] = await counts();
-      const words = [by, type, addressOf(to, family), port, addressOf(source, family), bytes].map(String);
-      within(by === 'lo' ? node : outside, 'perl', '-e', SEND, ...words);
+      const words = [by, type, addressOf(to, family), port, addressOf(source, family), bytes];
+      await (by === 'lo' ? onNode : beside).ask(...words);
       const [passedNow, ...droppedNow] = await counts();
       if (passedNow! > passed!) return 'passed';
       return droppedNow.some((count, index) => count > dropped[index]!) ? 'dropped' : 'neither';
     },
     close() {
+      onNode.end();
+      beside.end();
       nft.close();
       node.close();
       outside.close();
