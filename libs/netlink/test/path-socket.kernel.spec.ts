@@ -18,28 +18,41 @@ let router: Netns;
 
 const run = (netns: Netns, ...argv: string[]): void =>
   void execFileSync('nsenter', [`--net=${netns.path}`, ...argv], { stdio: ['ignore', 'ignore', 'inherit'] });
-const ip = (netns: Netns, text: string): void => run(netns, 'ip', ...text.split(' '));
+const ip = (netns: Netns, ...lines: readonly string[]): void =>
+  void execFileSync('nsenter', [`--net=${netns.path}`, 'ip', '-batch', '-'], { input: lines.join('\n') });
 
 beforeEach(() => {
   undo = new DisposableStack();
   const make = (): Netns => undo.use(createNetns());
   hosts = [make(), make()];
   router = make();
-  for (const host of [router, ...hosts]) run(host, 'sysctl', '-qw', 'net.ipv6.conf.default.accept_dad=0');
-  run(router, 'sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1');
-  for (const [index, host] of hosts.entries()) {
-    const [v4, v6] = [HOSTS[4][index]!, HOSTS[6][index]!];
+  const forwards = ['net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1'];
+  for (const host of [router, ...hosts])
+    run(host, 'sysctl', '-qw', 'net.ipv6.conf.default.accept_dad=0', ...(host === router ? forwards : []));
+  for (const [index, host] of hosts.entries())
     ip(host, `link add wire type veth peer name wire${index} netns ${router.path}`);
-    ip(host, `addr add ${v4}/24 dev wire`);
-    ip(host, `addr add ${v6}/64 dev wire nodad`);
-    ip(router, `addr add ${v4.replace(/1$/, '254')}/24 dev wire${index}`);
-    ip(router, `addr add ${v6.replace(/1$/, '254')}/64 dev wire${index} nodad`);
-    ip(router, `link set wire${index} up`);
-    ip(host, 'link set lo up');
-    ip(host, 'link set wire up');
-    ip(host, `route add default via ${v4.replace(/1$/, '254')}`);
-    ip(host, `-6 route add default via ${v6.replace(/1$/, '254')}`);
-  }
+  const gatewaysOf = (index: number): string[] =>
+    [HOSTS[4][index]!, HOSTS[6][index]!].map((address) => address.replace(/1$/, '254'));
+  ip(
+    router,
+    ...hosts.keys().flatMap((index) => {
+      const [v4, v6] = gatewaysOf(index);
+      return [
+        `addr add ${v4}/24 dev wire${index}`,
+        `addr add ${v6}/64 dev wire${index} nodad`,
+        `link set wire${index} up`,
+      ];
+    }),
+  );
+  for (const [index, host] of hosts.entries())
+    ip(
+      host,
+      `addr add ${HOSTS[4][index]}/24 dev wire`,
+      `addr add ${HOSTS[6][index]}/64 dev wire nodad`,
+      'link set lo up',
+      'link set wire up',
+      ...gatewaysOf(index).map((gateway) => `route add default via ${gateway}`),
+    );
 });
 afterEach(() => undo.dispose());
 

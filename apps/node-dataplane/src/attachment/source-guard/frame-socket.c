@@ -1,6 +1,6 @@
 /*
- * Frames in hexadecimal, a line each, for tests: `send DEVICE` takes them from standard input, `receive DEVICE` prints those that
- * hold the mark. `@START+OFFSET ` before a frame leaves its checksum to whoever can fill it in, there (linux/virtio_net.h).
+ * Frames in hexadecimal, a line each, for tests: `send DEVICE` takes them from standard input and prints `ok` for each,
+ * `receive DEVICE` prints those that hold the mark. `@START+OFFSET ` before a frame leaves its checksum to whoever can fill it in, there (linux/virtio_net.h).
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* Every frame of a test has it: what else passes by would fill the pipe while nobody reads it. */
 static const unsigned char mark[] = {0xbe, 0xef, 0xfa, 0xce, 0xd0};
@@ -48,6 +49,8 @@ static int send_frames(int fd)
 			frame.bytes[length++] = byte;
 		if (length && send(fd, &frame, sizeof(frame.header) + length, 0) < 0)
 			return fail("send");
+		usleep(2000); /* what the kernel puts off to ksoftirqd has arrived by then */
+		puts("ok");
 	}
 	return 0;
 }

@@ -1,8 +1,9 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { Netns } from '@unbounded/netlink';
 import { until } from '@unbounded/testing';
+import { type LineServer, startLineServer } from '@unbounded/testing/line-server';
 import {
   EARLIER,
   GATEWAY,
@@ -51,10 +52,20 @@ const listen = async (): Promise<Pick<Received, 'seen' | 'stop'>> => {
 export const markerOf = (kind: number, index: number): Uint8Array =>
   Uint8Array.of(0xbe, 0xef, 0xfa, 0xce, 0xd0, kind, index, 0x5a);
 export const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
-const send = (ns: Netns, frames: readonly Uint8Array[]): void =>
-  void execFileSync('nsenter', [`--net=${ns.path}`, sender, 'send', 'eth0'], {
-    input: frames.map((frame) => `${hex(frame)}\n`).join(''),
-  });
+/** A process for each namespace that sends, until `end`. */
+const openSenders = () => {
+  const senders = new Map<Netns, LineServer>();
+  return {
+    async send(ns: Netns, frame: Uint8Array): Promise<void> {
+      const one = senders.get(ns) ?? startLineServer('nsenter', [`--net=${ns.path}`, sender, 'send', 'eth0']);
+      senders.set(ns, one);
+      await one.ask(hex(frame));
+    },
+    end(): void {
+      for (const one of senders.values()) one.end();
+    },
+  };
+};
 
 /** The neighbor's own gratuitous ARP. */
 const ANNOUNCEMENT = ethernet(
@@ -89,21 +100,21 @@ export const tryAll = async (
   const isSeen = (kind: number, index: number): boolean =>
     receivers.some((receiver) => receiver.seen(hex(markerOf(kind, index))));
   // What one attempt taught the bridge and the neighbors is not to hide the next.
-  const restore = (): void => send(network.neighbor, [ANNOUNCEMENT]);
-  const taught = makes.map((make, index) => {
-    restore();
-    send(from, [make(markerOf(PLAIN, index))]);
-    return hasTaught(index);
-  });
-  restore();
-  send(
-    by,
-    sentinels.map((make, index) => make(markerOf(LAST, index))),
-  );
+  const senders = openSenders();
+  const restore = (): Promise<void> => senders.send(network.neighbor, ANNOUNCEMENT);
+  const taught: boolean[] = [];
+  for (const [index, make] of makes.entries()) {
+    await restore();
+    await senders.send(from, make(markerOf(PLAIN, index)));
+    taught.push(hasTaught(index));
+  }
+  await restore();
+  for (const [index, make] of sentinels.entries()) await senders.send(by, make(markerOf(LAST, index)));
   // What is sent later arrives later: with these nothing is under way any more.
   for (const index of sentinels.keys()) await until(`honest frame ${index} arrives`, () => isSeen(LAST, index));
   const arrived = makes.map((_, index) => taught[index]! || isSeen(PLAIN, index));
   for (const receiver of receivers) receiver.stop();
+  senders.end();
   return arrived;
 };
 
