@@ -32,12 +32,10 @@ let worker: TestNode;
 let g1: TestNode;
 let g2: TestNode;
 
-const sysctl = (node: TestNode, key: string, value: number): void =>
-  void node.run('sysctl', '-qw', `net.${key}=${value}`);
-const forward = (node: TestNode, on: boolean): void => {
-  sysctl(node, 'ipv4.ip_forward', Number(on));
-  sysctl(node, 'ipv6.conf.all.forwarding', Number(on));
-};
+const sysctl = (node: TestNode, values: Readonly<Record<string, number>>): void =>
+  void node.run('sysctl', '-qw', ...Object.entries(values).map(([key, value]) => `net.${key}=${value}`));
+const forward = (node: TestNode, on: boolean): void =>
+  sysctl(node, { 'ipv4.ip_forward': Number(on), 'ipv6.conf.all.forwarding': Number(on) });
 
 const makeDevice = async (): Promise<void> => {
   createTun({ name: TUN, netnsFd: worker.netns.fd });
@@ -49,7 +47,7 @@ const makeDevice = async (): Promise<void> => {
 const joinByEchoes = async (): Promise<void> => {
   for (const node of [worker, g1, g2]) forward(node, true);
   await makeDevice();
-  for (const key of ['all', TUN, 'wire']) sysctl(worker, `ipv4.conf.${key}.rp_filter`, 0);
+  sysctl(worker, Object.fromEntries(['all', TUN, 'wire'].map((key) => [`ipv4.conf.${key}.rp_filter`, 0])));
   worker.run('nft', 'add table inet echo; add chain inet echo out { type filter hook postrouting priority 110; }');
   for (const family of FAMILIES) {
     const [ip, own] = [family === 4 ? 'ip' : 'ip6', OWN[family]];
