@@ -49,7 +49,8 @@ for (;;) {
   if (vec($ready, 0, 1)) { sysread(STDIN, my $line, 4096) or exit; print "ok\n"; }
   for my $fd (keys %clients) {
     vec($ready, $fd, 1) or next;
-    sysread($clients{$fd}, my $bytes, 65536) ? syswrite($clients{$fd}, $bytes) : delete $clients{$fd};
+    my $length = sysread($clients{$fd}, my $bytes, 65536);
+    if ($length) { syswrite($clients{$fd}, $bytes) } else { delete $clients{$fd} }
   }
   if (vec($ready, fileno($server), 1) and my $peer = accept(my $client, $server)) {
     my $address = inet_ntop(AF_INET6, (unpack_sockaddr_in6($peer))[1]); $address =~ s/^::ffff://;
