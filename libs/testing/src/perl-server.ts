@@ -17,7 +17,7 @@ while (defined(my $line = <STDIN>)) {
   chomp $line;
   my $text = eval { answer(split / /, $line) };
   my $error = $@;
-  select(undef, undef, undef, 0.002);
+  select(undef, undef, undef, 0.005);
   $error =~ s/\\s+/ /g;
   print $error ne "" ? "error: $error" : defined $text ? "ok $text" : "ok", "\\n";
 }`;

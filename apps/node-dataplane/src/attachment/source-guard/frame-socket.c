@@ -1,6 +1,7 @@
 /*
  * Frames in hexadecimal, a line each, for tests: `send DEVICE` takes them from standard input and prints `ok` for each,
- * `receive DEVICE` prints those that hold the mark. `@START+OFFSET ` before a frame leaves its checksum to whoever can fill it in, there (linux/virtio_net.h).
+ * `receive DEVICE` prints those that hold the mark. `@START+OFFSET ` before a frame leaves its checksum to whoever can fill it in, there
+ * (linux/virtio_net.h).
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -49,7 +50,7 @@ static int send_frames(int fd)
 			frame.bytes[length++] = byte;
 		if (length && send(fd, &frame, sizeof(frame.header) + length, 0) < 0)
 			return fail("send");
-		usleep(2000); /* what the kernel puts off to ksoftirqd has arrived by then */
+		usleep(5000); /* what the kernel puts off to ksoftirqd has arrived by then */
 		puts("ok");
 	}
 	return 0;
