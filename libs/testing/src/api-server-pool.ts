@@ -52,10 +52,9 @@ const restore = async (server: Server): Promise<boolean> => {
   const changed = await server.state.restore();
   if (changed.some((key) => ENDS_A_SERVER.test(key))) return false;
   await server.cluster.transport.sendText({ method: 'GET', path: '/readyz' });
-  if (!changed.some((key) => OF_POLICIES.test(key))) return true;
-  await settlePolicies(server);
-  await server.state.restore(); // without the sentinel, and what a process wrote that has ended meanwhile
-  return true;
+  if (changed.some((key) => OF_POLICIES.test(key))) await settlePolicies(server);
+  const late = await server.state.restore(); // the sentinel, and what a process had asked for when it ended
+  return !late.some((key) => ENDS_A_SERVER.test(key));
 };
 
 export interface ApiServerPool extends AsyncDisposable {
