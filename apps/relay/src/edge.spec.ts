@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,6 +7,7 @@ import { connect as connectTls } from 'node:tls';
 import { certificateSource } from '@unbounded/host/certificate';
 import { encodeData, encodeRegister } from '@unbounded/relay-protocol';
 import { silentLogger } from '@unbounded/telemetry';
+import { makeSelfSigned } from '@unbounded/testing/self-signed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { dial, join, keyOf, newKeys, prove, TestPeer } from '@unbounded/relay-testing/peer';
@@ -17,10 +17,7 @@ let folder = '';
 const file = (name: string): string => pathJoin(folder, name);
 beforeAll(() => {
   folder = mkdtempSync(pathJoin(tmpdir(), 'relay-'));
-  const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-  execFileSync('openssl', [...args, '-subj', '/CN=relay', '-keyout', file('key'), '-out', file('cert')], {
-    stdio: 'pipe',
-  });
+  makeSelfSigned('relay', { key: file('key'), cert: file('cert') });
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 

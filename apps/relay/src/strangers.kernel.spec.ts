@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join as pathJoin } from 'node:path';
 
 import { encodeData } from '@unbounded/relay-protocol';
+import { makeSelfSigned } from '@unbounded/testing/self-signed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { type Program, startProgram } from './test/program.testdata.ts';
@@ -40,10 +40,7 @@ beforeAll(async () => {
   chmodSync(folder, 0o755);
   writeFileSync(file('keys'), members.map(({ publicKey }) => `${publicKey.toString('base64')}\n`).join(''));
   writeFileSync(file('secret'), randomBytes(32));
-  const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-  execFileSync('openssl', [...args, '-subj', '/CN=relay', '-keyout', file('key'), '-out', file('cert')], {
-    stdio: 'pipe',
-  });
+  makeSelfSigned('relay', { key: file('key'), cert: file('cert') });
   for (const name of ['key', 'secret']) chmodSync(file(name), 0o644);
   relay = await startProgram(4096, [
     ...['--auth', 'require', '--allowed-keys', file('keys'), '--tls-cert', file('cert'), '--tls-key', file('key')],

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { asset } from '@unbounded/testing';
+import { makeSelfSigned } from '@unbounded/testing/self-signed';
 
 /** A control server of a tailnet (tools/assets/tailnet-control), by https. */
 
@@ -49,9 +50,7 @@ const ownAddress = (): string => `127.${64 + (process.pid >> 16)}.${(process.pid
 
 const writeCertificate = (folder: string, address: string): { cert: string; key: string } => {
   const [cert, key] = [join(folder, 'cert'), join(folder, 'key')];
-  const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-  const subject = ['-subj', '/CN=control', '-addext', `subjectAltName=IP:${address}`];
-  execFileSync('openssl', [...args, ...subject, '-keyout', key, '-out', cert], { stdio: 'pipe' });
+  makeSelfSigned('control', { key, cert, altNames: [`IP:${address}`] });
   return { cert, key };
 };
 

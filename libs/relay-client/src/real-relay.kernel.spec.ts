@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 
 import { startApp } from '@unbounded/testing';
+import { makeSelfSigned } from '@unbounded/testing/self-signed';
 import { expect, test } from 'vitest';
 
 import { dialWith } from './dial.ts';
@@ -14,7 +13,6 @@ import { until } from './test/until.ts';
 import { type StandIn, startStandIn } from './test/wireguard-stand-in.ts';
 import { UdpProxy } from './udp-proxy.ts';
 
-const run = promisify(execFile);
 const text = (value: string): Buffer => Buffer.from(`\u0004${value}`);
 
 /** The product's relay as a process. */
@@ -66,23 +64,7 @@ test('both ends prove their keys, also where the relay takes only proven ones; a
 test('over TLS, with a certificate that is verified by name', async () => {
   await using files = await temporary({});
   const [key, cert] = [files.path('key.pem'), files.path('cert.pem')];
-  const subject = ['-subj', '/CN=relay.example', '-addext', 'subjectAltName=DNS:relay.example'];
-  await run('openssl', [
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:prime256v1',
-    '-nodes',
-    '-days',
-    '2',
-    ...subject,
-    '-keyout',
-    key,
-    '-out',
-    cert,
-  ]);
+  makeSelfSigned('relay.example', { key, cert, altNames: ['DNS:relay.example'] });
   await using relay = await startRealRelay(['--tls-cert', cert, '--tls-key', key]);
   const ca = await readFile(cert);
   const way = (serverName: string) => [{ ...local(relay.port), isTls: true, serverName }];

@@ -1,14 +1,9 @@
-import { execFileSync } from 'node:child_process';
-
+import { makeSelfSigned } from '@unbounded/testing/self-signed';
 import { expect, test } from 'vitest';
 
 import { checkTrust, settingsOf, trustDigest } from './trust.ts';
 
-const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-const CERTIFICATE = execFileSync('openssl', [...args, '-subj', '/CN=ca', '-keyout', '/dev/null'], {
-  encoding: 'utf8',
-  stdio: ['ignore', 'pipe', 'ignore'],
-});
+const CERTIFICATE = makeSelfSigned('ca');
 const KEY = Buffer.alloc(32, 5).toString('base64');
 
 test('certificates with anything between them, and a key, are taken', () => {

@@ -1,15 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { openCluster } from '@unbounded/kube/open-cluster';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type ApiServer, useServer } from './api-server.ts';
-import { adminKubeconfig, type ServerProcess } from './api-server-process.ts';
+import type { ApiServer } from './api-server.ts';
 import { type ApiServerPool, openApiServerPool } from './api-server-pool.ts';
+import { type BorrowedServer, borrowFrom } from './borrowed-api-server.ts';
 import { policySentinel } from './policy-sentinel.ts';
 
 /** A pool of one server: whoever asks next gets the same, unless it ended. */
@@ -21,33 +17,22 @@ beforeAll(async () => {
   pool = await openApiServerPool(path, 1);
 });
 afterEach(() => {
-  for (const borrowed of lentNow.splice(0)) borrowed.giveBack(); // also where a test fails
+  lentNow.splice(0).forEach(giveBack); // also where a test fails
 });
 afterAll(async () => {
   await pool?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
-interface Borrowed {
-  readonly lent: Pick<ServerProcess, 'directory' | 'address'>;
-  readonly api: ApiServer;
-  giveBack(): void;
-}
-
-const lentNow: Borrowed[] = [];
-const borrow = async (): Promise<Borrowed> => {
-  const socket = connect(path);
-  const [line] = (await once(createInterface(socket), 'line')) as [string];
-  const lent = JSON.parse(line) as Borrowed['lent'];
-  const cluster = openCluster({ kubeconfig: adminKubeconfig(lent.directory) });
-  const api = useServer({ ...lent, cluster }, async () => cluster.close());
-  const giveBack = (): void => {
-    cluster.close();
-    socket.destroy();
-  };
-  const borrowed = { lent, api, giveBack };
+const lentNow: BorrowedServer[] = [];
+const borrow = async (): Promise<BorrowedServer> => {
+  const borrowed = await borrowFrom(path);
   lentNow.push(borrowed);
   return borrowed;
+};
+const giveBack = ({ api, connection }: BorrowedServer): void => {
+  void api.stop();
+  connection.destroy();
 };
 
 const namesOf = (api: ApiServer, resource: string): string[] =>
@@ -86,11 +71,11 @@ test('what a file made, changed and deleted is as before for the next one, and n
   await policy.untilInForce(first.api.cluster);
   expect(all(first.api)).not.toEqual(before.objects);
   expect(rules(first.api)).not.toBe(before.rules);
-  first.giveBack();
+  giveBack(first);
   const second = await borrow();
-  expect(second.lent).toEqual(first.lent);
+  expect(second.directory).toBe(first.directory);
   expect({ objects: all(second.api), rules: rules(second.api) }).toEqual(before);
-  const refused = policy.objects[0]!.metadata.name;
+  const refused = policy.objects[0].metadata.name;
   expect(second.api.kubectl('create', 'configmap', refused)).toContain('created');
 });
 
@@ -104,16 +89,16 @@ test('where all servers are lent, a file waits for the first that is given back'
   first.api.kubectl('get', 'sites'); // meanwhile
   await new Promise(setImmediate);
   order.push('given back');
-  first.giveBack();
+  giveBack(first);
   await second;
   expect(order).toEqual(['given back', 'lent']);
 });
 
 test('a server that ended is replaced', async () => {
   const first = await borrow();
-  execFileSync('pkill', ['-KILL', '-f', `^${first.lent.directory}/kube-apiserver`]);
-  first.giveBack();
+  execFileSync('pkill', ['-KILL', '-f', `^${first.directory}/kube-apiserver`]);
+  giveBack(first);
   const second = await borrow();
-  expect(second.lent.directory).not.toBe(first.lent.directory);
+  expect(second.directory).not.toBe(first.directory);
   expect(namesOf(second.api, 'sites')).toEqual([]);
 });

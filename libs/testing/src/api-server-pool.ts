@@ -26,11 +26,6 @@ interface Server extends ServerProcess {
 const ENDS_A_SERVER = /^\/registry\/(?:apiextensions\.k8s\.io|apiregistration\.k8s\.io)\//;
 const OF_POLICIES = /^\/registry\/validatingadmissionpolic/;
 
-const POLICY_PATHS: Readonly<Record<string, string>> = {
-  ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
-  ValidatingAdmissionPolicyBinding: 'validatingadmissionpolicybindings',
-};
-
 const startWithKinds = async (): Promise<Server> => {
   const server = await startServer();
   await ensureCrds(coreClients(server.cluster).crds, kinds);
@@ -40,10 +35,7 @@ const startWithKinds = async (): Promise<Server> => {
 /** Waits until policies that were removed are no longer in force. */
 const settlePolicies = async ({ cluster }: Server): Promise<void> => {
   const sentinel = policySentinel();
-  for (const body of sentinel.objects) {
-    const path = `/apis/${body.apiVersion}/${POLICY_PATHS[body.kind]}`;
-    await cluster.transport.send({ method: 'POST', path, body });
-  }
+  await sentinel.write(cluster);
   await sentinel.untilInForce(cluster);
 };
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -11,6 +11,7 @@ import type { Cluster } from '@unbounded/kube';
 import { assetsFolder } from './assets.ts';
 import { SERVER_MEMORY } from './go-memory.ts';
 import { copyPreparedEtcd, keepPreparedEtcd } from './prepared-etcd.ts';
+import { makeSelfSigned } from './self-signed.ts';
 
 /** The processes of a kube-apiserver and its etcd, on an address of loopback that nobody else has. */
 export interface ServerProcess {
@@ -73,25 +74,11 @@ const killAndWait = async (child: ChildProcess | undefined, signal: NodeJS.Signa
 };
 
 const writePki = (directory: string, address: string): void => {
-  const subject = ['-subj', '/CN=kube-apiserver', '-addext', `subjectAltName=IP:${address},DNS:localhost`];
-  const files = ['-keyout', join(directory, 'server.key'), '-out', join(directory, 'server.crt')];
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:prime256v1',
-      '-nodes',
-      '-days',
-      '2',
-      ...subject,
-      ...files,
-    ],
-    { stdio: 'pipe' },
-  );
+  makeSelfSigned('kube-apiserver', {
+    key: join(directory, 'server.key'),
+    cert: join(directory, 'server.crt'),
+    altNames: [`IP:${address}`, 'DNS:localhost'],
+  });
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   writeFileSync(join(directory, 'sa.key'), privateKey.export({ type: 'pkcs1', format: 'pem' }));
   writeFileSync(join(directory, 'sa.pub'), publicKey.export({ type: 'spki', format: 'pem' }));

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 
 import { kinds } from '@unbounded/crds';
@@ -9,6 +9,26 @@ import { adminKubeconfig } from './api-server-process.ts';
 import { type ApiServer, startApiServer, useServer } from './api-server.ts';
 import type { Lent } from './api-server-pool.ts';
 import { POOL_VARIABLE } from './pool-variable.ts';
+
+export interface BorrowedServer {
+  readonly api: ApiServer;
+  /** Of its keys and data. */
+  readonly directory: string;
+  /** When it ends, with this process at the latest, the server is given back. */
+  readonly connection: Socket;
+}
+
+/** @param path of a pool's socket @throws Error with what the pool says, where it has none */
+export const borrowFrom = async (path: string): Promise<BorrowedServer> => {
+  const connection = connect(path);
+  await once(connection, 'connect');
+  const [line] = (await once(createInterface(connection), 'line')) as [string];
+  const lent = JSON.parse(line) as Lent;
+  if ('error' in lent) throw new Error(`no API server: ${lent.error}`);
+  const { openCluster } = await import('@unbounded/kube/open-cluster');
+  const cluster = openCluster({ kubeconfig: adminKubeconfig(lent.directory) });
+  return { api: useServer({ ...lent, cluster }, async () => cluster.close()), directory: lent.directory, connection };
+};
 
 /**
  * A real API server with our kinds, which other test files use after this one: as it was made, whatever they did. Where no pool runs, one
@@ -21,13 +41,7 @@ export const borrowApiServer = async (): Promise<ApiServer> => {
     await ensureCrds(coreClients(own.cluster).crds, kinds);
     return own;
   }
-  const socket = connect(path);
-  await once(socket, 'connect');
-  const [line] = (await once(createInterface(socket), 'line')) as [string];
-  const lent = JSON.parse(line) as Lent;
-  if ('error' in lent) throw new Error(`no API server: ${lent.error}`);
-  socket.unref(); // it is given back when this process ends, with all that it has started
-  const { openCluster } = await import('@unbounded/kube/open-cluster');
-  const cluster = openCluster({ kubeconfig: adminKubeconfig(lent.directory) });
-  return useServer({ ...lent, cluster }, async () => cluster.close());
+  const { api, connection } = await borrowFrom(path);
+  connection.unref(); // it stays as long as this process, with all that it has started
+  return api;
 };

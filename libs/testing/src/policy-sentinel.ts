@@ -10,8 +10,9 @@ import { tryWrite } from './write.ts';
  * one that is written last is in force, those before are as well, and those that were deleted before are no longer.
  */
 export interface PolicySentinel {
-  /** To be written after the others. Refuse a ConfigMap of its own name. */
-  readonly objects: readonly SentinelObject[];
+  /** Its policy, which refuses a ConfigMap of its own name, and the binding: to be written after the others. */
+  readonly objects: readonly [policy: SentinelObject, binding: SentinelObject];
+  write(cluster: Cluster): Promise<void>;
   /** Resolves when it refuses. */
   untilInForce(cluster: Cluster): Promise<void>;
 }
@@ -31,24 +32,31 @@ export const policySentinel = (): PolicySentinel => {
   const matched = { apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] };
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } };
   const attempt = { verb: 'create', path: '/api/v1/namespaces/default/configmaps', body } as const;
+  const policy = {
+    apiVersion: POLICIES,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name },
+    spec: {
+      matchConstraints: { resourceRules: [matched] },
+      validations: [{ expression: `object.metadata.name != '${name}'`, reason: 'Forbidden' }],
+    },
+  };
+  const binding = {
+    apiVersion: POLICIES,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name },
+    spec: { policyName: name, validationActions: ['Deny'] },
+  };
   return {
-    objects: [
-      {
-        apiVersion: POLICIES,
-        kind: 'ValidatingAdmissionPolicy',
-        metadata: { name },
-        spec: {
-          matchConstraints: { resourceRules: [matched] },
-          validations: [{ expression: `object.metadata.name != '${name}'`, reason: 'Forbidden' }],
-        },
-      },
-      {
-        apiVersion: POLICIES,
-        kind: 'ValidatingAdmissionPolicyBinding',
-        metadata: { name },
-        spec: { policyName: name, validationActions: ['Deny'] },
-      },
-    ],
+    objects: [policy, binding],
+    async write({ transport }) {
+      await transport.send({ method: 'POST', path: `/apis/${POLICIES}/validatingadmissionpolicies`, body: policy });
+      await transport.send({
+        method: 'POST',
+        path: `/apis/${POLICIES}/validatingadmissionpolicybindings`,
+        body: binding,
+      });
+    },
     untilInForce: async (cluster) =>
       void (await until('the policies are in force', () => tryWrite(cluster, attempt).then(() => false, isForbidden))),
   };

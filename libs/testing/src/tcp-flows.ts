@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { startLineServer } from './line-server.ts';
-import type { FlowsTold } from './tcp-flows.process.ts';
 
 /** TCP connections that stay, for tests of what interrupts them. */
 
@@ -16,26 +13,6 @@ export interface TcpFlows {
   alive(): Promise<number>;
   end(): void;
 }
-
-const start = (within: readonly string[], ...args: readonly string[]) => {
-  const [program, ...argv] = [
-    ...within,
-    join(import.meta.dirname, '../../../tools/node'),
-    join(import.meta.dirname, 'tcp-flows.process.ts'),
-    ...args,
-  ];
-  const child = spawn(program!, argv, { stdio: ['pipe', 'pipe', 'inherit'] });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  return {
-    say: (line: string): void => void child.stdin.write(`${line}\n`),
-    async next(): Promise<FlowsTold> {
-      const { value, done } = await lines.next();
-      if (done) throw new Error(`tcp-flows ${args.join(' ')} ended`);
-      return JSON.parse(value) as FlowsTold;
-    },
-    end: () => void child.stdin.end(), // what enters the network may be a process of its own
-  };
-};
 
 /** The client's address, then what it sends. Perl takes an eighth of the processor time that Node takes to start. */
 const SERVE = `use Socket qw(:all); $SIG{PIPE} = "IGNORE"; $| = 1;
@@ -69,22 +46,17 @@ export const serveTcp = async (within: readonly string[], port: number): Promise
   return server;
 };
 
+/** Twice what the process starts within on a machine that is busy, and after that waits for connections or answers. */
+const LONGEST_MS = 80_000;
+
 /** Opens connections, and keeps them. */
 export const openTcpFlows = async (
   within: readonly string[],
   { host, port, count }: { readonly host: string; readonly port: number; readonly count: number },
 ): Promise<TcpFlows> => {
-  const client = start(within, host, String(port), String(count));
-  const told = await client.next();
-  if (!('sources' in told)) throw new Error(`${JSON.stringify(told)} instead of the sources`);
-  return {
-    sources: told.sources,
-    async alive() {
-      client.say('');
-      const answer = await client.next();
-      if (!('alive' in answer)) throw new Error(`${JSON.stringify(answer)} instead of a number`);
-      return answer.alive;
-    },
-    end: client.end,
-  };
+  const node = [join(import.meta.dirname, '../../../tools/node'), join(import.meta.dirname, 'tcp-flows.process.ts')];
+  const [program, ...args] = [...within, ...node, host, String(port), String(count)];
+  const client = startLineServer(program, args, { timeoutMs: LONGEST_MS });
+  const sources = JSON.parse(await client.ask('sources')) as string[];
+  return { sources, alive: async () => Number(await client.ask('alive')), end: client.end };
 };

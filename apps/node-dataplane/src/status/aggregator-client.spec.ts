@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
@@ -7,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '@unbounded/kube';
 import type { Forwarding, Push } from '@unbounded/status';
+import { makeSelfSigned } from '@unbounded/testing/self-signed';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { type AggregatorClient, createAggregatorClient } from './aggregator-client.ts';
 
@@ -21,9 +21,7 @@ const REPORT = { epoch: 'e', revision: 1, report: {} } as unknown as Push;
 
 beforeAll(() => {
   const name = `${PLACE.service}.${PLACE.namespace}.svc`;
-  const subject = ['-subj', '/CN=test', '-addext', `subjectAltName=DNS:${name}`];
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', file('key')];
-  execFileSync('openssl', ['req', '-x509', '-days', '2', ...key, '-out', file('cert'), ...subject], { stdio: 'pipe' });
+  makeSelfSigned('test', { key: file('key'), cert: file('cert'), altNames: [`DNS:${name}`] });
   writeFileSync(file('token'), 'a-token');
 });
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RelayUnit } from '@unbounded/keeper-protocol';
 import { trustDigest } from '@unbounded/relay-client';
 import { type AppProcess, until } from '@unbounded/testing';
+import { makeSelfSigned } from '@unbounded/testing/self-signed';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isAlive, type OwnKey, type RelayNode, type StandIn, unitOf } from './relay.scenario.ts';
@@ -261,11 +261,8 @@ describe('what relays are known by', () => {
   let port: number;
   const file = (name: string): string => join(folder, name);
   const certify = (name: string): string => {
-    const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-    const names = ['-subj', '/CN=relay', '-addext', 'subjectAltName=DNS:relay.example.com'];
-    execFileSync('openssl', [...args, ...names, '-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)], {
-      stdio: 'pipe',
-    });
+    const files = { key: file(`${name}.key`), cert: file(`${name}.crt`) };
+    makeSelfSigned('relay', { ...files, altNames: ['DNS:relay.example.com'] });
     return readFileSync(file(`${name}.crt`), 'utf8');
   };
   let caBundle: string;

@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { type ClusterView, type NodeReport, parseForwarding, type Push } from '@unbounded/status';
+import { makeSelfSigned } from '@unbounded/testing/self-signed';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { WebSocket } from 'ws';
 
@@ -24,8 +24,7 @@ export const testCertificate = (): ServedCertificate => (made ??= makeCertificat
 export const makeCertificate = (name: string): ServedCertificate => {
   const folder = mkdtempSync(join(tmpdir(), 'status-api-'));
   const [key, cert] = [join(folder, 'key'), join(folder, 'cert')];
-  const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-  execFileSync('openssl', [...args, '-subj', `/CN=${name}`, '-keyout', key, '-out', cert], { stdio: 'pipe' });
+  makeSelfSigned(name, { key, cert });
   const pem = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
   rmSync(folder, { recursive: true });
   return pem;

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -7,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
+import { makeSelfSigned } from '@unbounded/testing/self-signed';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@unbounded/status';
 import { forwardingOf } from '../forwarding/forwarding.testdata.ts';
@@ -232,9 +232,7 @@ describe('what is wrong with the connection is named, and the secret is not', ()
 
   it('TLS: an unknown authority, a server without TLS; with the authority it works', async () => {
     const [key, cert] = [join(folder, 'tls.key'), join(folder, 'tls.crt')];
-    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-    const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-    execFileSync('openssl', [...args, ...subject, '-keyout', key, '-out', cert], { stdio: 'pipe' });
+    makeSelfSigned('localhost', { key, cert, altNames: ['DNS:localhost', 'IP:127.0.0.1'] });
     await using plain = await startTestRedis();
     const port = plain.port;
     const tlsOf = (at: number) => ({ ...addressOf(at), host: 'localhost', isTls: true });

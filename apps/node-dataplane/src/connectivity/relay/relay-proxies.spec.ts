@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join } from 'node:path';
 import type { RelayUnit } from '@unbounded/keeper-protocol';
 import { type ManagedRelay, type ServiceLike, trustDigest } from '@unbounded/relay-client';
-import { execFileSync } from 'node:child_process';
+import { makeSelfSigned } from '@unbounded/testing/self-signed';
 import { describe, expect, test, vi } from 'vitest';
 import { createStateFaults } from '../../state/state-faults.ts';
 import {
@@ -22,25 +22,7 @@ import {
 import { EXTERNAL, relayPlan } from './relay.testdata.ts';
 
 /** Self-signed, made for this run. */
-const CERTIFICATE = execFileSync(
-  'openssl',
-  [
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    '2',
-    '-subj',
-    '/CN=ca',
-    '-keyout',
-    '/dev/null',
-  ],
-  { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
-);
+const CERTIFICATE = makeSelfSigned('ca');
 
 const unit = (): RelayUnit => JSON.parse(readFileSync(unitFile(), 'utf8')) as RelayUnit;
 const hosts = (): string[] => unit().services.flatMap(({ ways }) => ways.map(({ host }) => host));
