@@ -116,6 +116,9 @@ const killedBefore = (agent: () => string): string => {
   throw new Error('the agent has no such step');
 };
 
+/** Where the kernel counts packets that it drops. */
+const COUNTERS = 'nstat -as; ip -s -s link; cat /proc/net/stat/nf_conntrack /proc/net/softnet_stat';
+
 const isReached = ({ pod }: Node, address: string): boolean => {
   try {
     run('nsenter', `--net=${pod.path}`, 'ping', '-c1', '-W1', address);
@@ -173,7 +176,10 @@ export const makeMigrationNetwork = async (via: 'clsact' | undefined): Promise<M
       // On a machine that is short of time a burst may be too much for the test's own sockets: then it had arrived.
       const lostCount = counts.reduce((sum, count) => sum + count.lostCount, 0) - overflowed;
       const sent = Math.min(...counts.map((count) => count.sent));
-      return { sent, lost: lostCount <= 0 ? [] : counts.map(({ from, lost }) => `from ${from}: ${lost.join(', ')}`) };
+      if (lostCount <= 0) return { sent, lost: [] };
+      for (const { path } of [a.pod, a.netns, b.netns, b.pod, far])
+        console.log(run('nsenter', `--net=${path}`, 'sh', '-c', COUNTERS));
+      return { sent, lost: counts.map(({ from, lost }) => `from ${from}: ${lost.join(', ')}`) };
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
