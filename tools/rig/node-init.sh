@@ -1,7 +1,7 @@
 #!/bin/bash
 # First process of a lab node, in mount, pid, uts, ipc and cgroup namespaces of its own (see src/node.ts): gives the node
 # its own view of /sys, /run and the state folders at their usual paths, then runs containerd, kubelet and kube-proxy.
-# Environment: NODE (name), DIR (state folder), CNI_PLUGINS; and for Kubernetes IMAGES (tars to import), BIN (its programs),
+# Environment: NODE (name), DIR (state folder), CNI_PLUGINS; and for Kubernetes IMAGE_STORE (of containerd), BIN (its programs),
 # LABELS, NODE_IP. Without BIN nothing is run.
 set -euo pipefail
 hostname "$NODE"
@@ -34,6 +34,16 @@ cat /proc/sys/kernel/random/uuid >"$DIR/boot_id"; mount --bind "$DIR/boot_id" /p
 # Pods on the host's network get the node's /etc/hosts, which is not the machine's.
 [ -z "${BIN-}" ] || { chmod 644 "$DIR/hosts"; mount --bind "$DIR/hosts" /etc/hosts; }
 
+# Hard links to what was imported once for all nodes; but databases are changed in place. Below $DIR, where both are in one mount.
+if [ -n "${IMAGE_STORE-}" ] && [ ! -e "$DIR/root/var/lib/containerd" ]; then
+  mkdir -p "$DIR/root/var/lib"; rm -rf "$DIR/root/var/lib/containerd.new"
+  cp -al "$IMAGE_STORE" "$DIR/root/var/lib/containerd.new"
+  for database in io.containerd.metadata.v1.bolt/meta.db io.containerd.snapshotter.v1.overlayfs/metadata.db; do
+    cp --remove-destination "$IMAGE_STORE/$database" "$DIR/root/var/lib/containerd.new/$database"
+  done
+  mv "$DIR/root/var/lib/containerd.new" "$DIR/root/var/lib/containerd"
+fi
+
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/containerd /run/netns /run/lock
 for folder in /var/lib/kubelet /var/lib/containerd /var/lib/cni /var/lib/unbounded /var/lib/tailscale-cni /var/log/pods /var/log/containers \
@@ -54,7 +64,6 @@ cp "$DIR/kube-proxy.yaml" /var/lib/kubelet/kube-proxy.yaml
 
 containerd --config /etc/containerd/config.toml >"$DIR/containerd.log" 2>&1 </dev/null &
 until ctr version >/dev/null 2>&1; do kill -0 $!; sleep 0.05; done
-for image in $IMAGES; do ctr -n k8s.io images import "$image" >>"$DIR/import.log" 2>&1; done
 until [ -e "$DIR/../../control-plane/ready" ]; do sleep 0.1; done
 "$BIN/kubelet" --config=/var/lib/kubelet/config.yaml --kubeconfig="$DIR/kubelet.kubeconfig" --hostname-override="$NODE" \
   --node-ip="$NODE_IP" --cloud-provider=external --node-labels="$LABELS" >"$DIR/kubelet.log" 2>&1 </dev/null &

@@ -1,6 +1,5 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { imageFileOf, VERSION } from '@unbounded/oci/unbounded';
 import { kubernetesProgram, labPki } from '../../kubernetes/control-plane.ts';
 import { kubeconfigOf, signCertificate } from '../../kubernetes/pki.ts';
 import { PLANS } from '../../layout/addresses.ts';
@@ -12,8 +11,9 @@ import {
   type LabNode,
   servicesOf,
 } from '../../layout/layout.ts';
-import { imageFile, nodeDir, state } from '../../machine/paths.ts';
+import { nodeDir, state } from '../../machine/paths.ts';
 import { isRunning, startNode } from '../../node/node.ts';
+import { imageStore } from './image-store.ts';
 
 /** A node of a cluster: with containerd, kubelet and kube-proxy. */
 
@@ -105,30 +105,18 @@ const writeNodeFiles = (layout: LabLayout, node: LabNode): void => {
 const nodeLabels = (node: LabNode): string => `unbounded-lab/role=${node.role}`;
 
 /** What node-init.sh needs to run Kubernetes on the node. */
-const kubernetesEnvironment = (node: LabNode, ours: readonly string[]): Record<string, string> => {
-  const images = ['pause', 'probe', ...(node.role === 'control-plane' ? ['coredns'] : [])].map(imageFile);
-  return {
-    NODE_IP: node.internalIps.join(','),
-    IMAGES: [...images, ...ours].join(' '),
-    BIN: join(kubernetesProgram('kubelet'), '..'),
-    LABELS: nodeLabels(node),
-  };
-};
+const kubernetesEnvironment = (node: LabNode): Record<string, string> => ({
+  NODE_IP: node.internalIps.join(','),
+  IMAGE_STORE: imageStore,
+  BIN: join(kubernetesProgram('kubelet'), '..'),
+  LABELS: nodeLabels(node),
+});
 
-const imagesOf = ({ options }: LabLayout): string[] => (options.agents === 'pods' ? [imageFileOf(VERSION)] : []);
-
-/**
- * Starts the node; kubelet waits until {@link markReady}. Running nodes are left alone.
- * @param ours images of our programs: tars
- */
-export const startClusterNode = (
-  layout: LabLayout,
-  node: LabNode,
-  ours: readonly string[] = imagesOf(layout),
-): void => {
+/** Starts the node; kubelet waits until {@link markReady}. Running nodes are left alone. */
+export const startClusterNode = (layout: LabLayout, node: LabNode): void => {
   if (isRunning(node.name)) return;
   writeNodeFiles(layout, node);
-  startNode(layout, node.name, kubernetesEnvironment(node, ours));
+  startNode(layout, node.name, kubernetesEnvironment(node));
 };
 
 /** Lets the nodes' kubelets start: the API server answers. */

@@ -9,6 +9,7 @@ import { makeUnboundedImage } from '@unbounded/oci/unbounded';
 import { applyChart, CURRENT, type Installation, waitForChart } from '../../apps/chart.ts';
 import { yamlOf } from '@unbounded/testing/chart';
 import { makeUnderlay } from '../../underlay/underlay.ts';
+import { makeImageStore } from './image-store.ts';
 import { makeImages } from './images.ts';
 import { type LabLayout, namespaceOf } from '../../layout/layout.ts';
 import { crds, dns, probes, rbac } from './manifests.ts';
@@ -102,16 +103,19 @@ export const up = async (
     await makeImages();
     if (asPods) await makeUnboundedImage();
   });
+  const stored = makeImageStore(layout, asPods ? [imageFile] : []);
+  stored.catch(() => undefined); // it is waited for below, beside what goes on meanwhile
   await step('underlay: LANs, routers, WAN', () => makeUnderlay(layout));
   await step('certificates', () => prepareControlPlane(layout));
   startWorld();
   startNameServer(layout);
   for (const feature of FEATURES) feature.start(layout);
   makeMountPoints();
-  const startNodes = (): void => {
-    for (const node of layout.nodes) startClusterNode(layout, node, asPods ? [imageFile] : undefined);
+  const startNodes = async (): Promise<void> => {
+    await stored;
+    for (const node of layout.nodes) startClusterNode(layout, node);
   };
-  if (!asPods) startNodes();
+  if (!asPods) await startNodes();
   await step('etcd, API server', () => startControlPlane(layout));
   markReady();
   if (asPods) await step('our chart', () => applyChart(layout, version, { chart: chartFolder }));
@@ -126,7 +130,7 @@ export const up = async (
     await applyManifests(layout, [yamlOf(siteObjects(layout)), dns(layout), probes(layout)].join('---\n'));
   });
   // All pods of the chart start at once then: beside that the objects took half a minute, and sometimes kubectl lost its connection.
-  if (asPods) startNodes();
+  if (asPods) await startNodes();
   await step('agents', () =>
     asPods ? waitForChart(layout, version) : startAgentsFrom(objectSource, layout, nodeAppsOf(layout)),
   );
