@@ -7,7 +7,7 @@ import { trustDigest } from '@unbounded/relay-client';
 import { type AppProcess, until } from '@unbounded/testing';
 import { makeSelfSigned } from '@unbounded/testing/self-signed';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { isAlive, type OwnKey, type RelayNode, type StandIn, unitOf } from './relay.scenario.ts';
 import { startRelayOn, TwoNodes } from './two-nodes.scenario.ts';
 
@@ -19,13 +19,25 @@ let keyB: OwnKey;
 let wireGuardA: StandIn;
 let wireGuardB: StandIn;
 
-beforeEach(async () => {
+const openBed = async (): Promise<void> => {
   bed = await TwoNodes.open();
   ({ a, b, keyA, keyB, wireGuardA, wireGuardB } = bed);
-});
-afterEach(() => bed.close());
+};
+/** For tests after which no other can go on. */
+const aBedForEach = (): void => {
+  beforeEach(openBed);
+  afterEach(() => bed.close());
+};
+/** For tests that leave processes and keys as they were. */
+const aBedForAll = (): void => {
+  beforeAll(openBed);
+  beforeEach(() => bed.restore());
+  afterAll(() => bed.close());
+};
 
 describe('the relay’s proxies', () => {
+  aBedForAll();
+
   test('carry packets both ways, and each peer stands at one port', async () => {
     await bed.expectPackets();
     expect(a.state).toEqual({
@@ -36,6 +48,73 @@ describe('the relay’s proxies', () => {
     });
     expect(a.portOf(keyA, keyB)).toBeLessThan(51_820); // above are those of WireGuard interfaces
   });
+
+  test('take away counters that they can no longer write, so that nobody takes their process for dead', async () => {
+    await until('they count', () => a.tallies);
+    const inTheWay = join(a.folder, 'relay-tallies.json.new');
+    mkdirSync(inTheWay);
+    await until('they are gone', () => a.tallies === undefined);
+    rmdirSync(inTheWay);
+    await until('they count again', () => a.tallies);
+    expect(a.isConnected).toBe(true);
+  });
+
+  test.each([
+    ['the unit is none', { services: [], identities: [{}] }, 'identities[0].publicKey is absent'],
+    ['a later reader is needed for the unit', { services: [], identities: [], minReaderVersion: 2 }, 'delete its pod'],
+  ])('go on as they are while %s, and the agent finds the reason', async (_, unit, reason) => {
+    const { pid } = a;
+    const good = readFileSync(a.unitFile, 'utf8');
+    const refusals = () => a.log.join('').split('unit rejected').length;
+    const before = refusals();
+    a.write(unit);
+    await until('refused', () => refusals() > before);
+    await until('the reason is there', () => a.rejections[0]?.includes(reason));
+    await bed.expectPackets();
+    expect(a.pid).toBe(pid);
+    a.write(good);
+    await until('the reason is gone', () => a.rejections.length === 0);
+  });
+
+  test('follow a unit of a later version for what they know of it', async () => {
+    const { pid } = a;
+    const [other, peer] = [a.newKey(), b.newKey()];
+    const lane = await a.wireGuard();
+    const unit = unitOf(
+      bed.relayPort,
+      { own: keyA, peers: [[keyB, wireGuardA]] },
+      { own: other, peers: [[peer, lane]] },
+    );
+    a.write({ ...unit, version: 2, aFieldOfLater: { x: 1 } });
+    await until('its proxy', () => a.portOf(other, peer));
+    await bed.expectPackets();
+    expect(a.pid).toBe(pid);
+  });
+
+  test('do without a key whose file holds another, and take it when it is right', async () => {
+    const [other, peer] = [a.newKey(), b.newKey()];
+    const lane = await a.wireGuard();
+    const wrong = { ...other, file: keyA.file };
+    const identity = { own: keyA, peers: [[keyB, wireGuardA]] } as const;
+    a.write(unitOf(bed.relayPort, identity, { own: wrong, peers: [[peer, lane]] }));
+    await until('told', () => a.log.some((line) => line.includes('is not the private key of')));
+    await bed.expectPackets();
+    a.write(unitOf(bed.relayPort, identity, { own: other, peers: [[peer, lane]] }));
+    await until('its proxy', () => a.portOf(other, peer));
+    expect(a.state?.proxies).toHaveLength(2);
+  });
+
+  test('show no secret in arguments, environment, log and state, and may do little', () => {
+    const proc = (name: string): string => readFileSync(`/proc/${a.pid}/${name}`, 'utf8');
+    const shown = [proc('cmdline'), proc('environ'), ...a.log, JSON.stringify(a.state)].join('\n');
+    expect(shown).not.toContain(keyA.privateKey);
+    expect(proc('environ')).not.toMatch(/SECRET_TOKEN|KUBECONFIG/);
+    expect(proc('cmdline')).toContain('--permission');
+  });
+});
+
+describe('the relay’s proxies, when something ends,', () => {
+  aBedForEach();
 
   test('tell what they carried, and what was lost', async () => {
     await bed.expectPackets();
@@ -48,16 +127,6 @@ describe('the relay’s proxies', () => {
     await until('the loss is seen', () => !a.isConnected);
     wireGuardA.send('\u0004 to nowhere', a.portOf(keyA, keyB)!);
     await until('it is told', () => (a.tallies?.dropped.noRelay ?? 0) >= 1);
-  });
-
-  test('take away counters that they can no longer write, so that nobody takes their process for dead', async () => {
-    await until('they count', () => a.tallies);
-    const inTheWay = join(a.folder, 'relay-tallies.json.new');
-    mkdirSync(inTheWay);
-    await until('they are gone', () => a.tallies === undefined);
-    rmdirSync(inTheWay);
-    await until('they count again', () => a.tallies);
-    expect(a.isConnected).toBe(true);
   });
 
   test('live on when the keeper is killed, log to nobody, and its successor finds them', async () => {
@@ -136,59 +205,6 @@ describe('the relay’s proxies', () => {
     await until('ended', () => !isAlive(pid));
     expect(a.state).toBeUndefined();
   });
-
-  test.each([
-    ['the unit is none', { services: [], identities: [{}] }, 'identities[0].publicKey is absent'],
-    ['a later reader is needed for the unit', { services: [], identities: [], minReaderVersion: 2 }, 'delete its pod'],
-  ])('go on as they are while %s, and the agent finds the reason', async (_, unit, reason) => {
-    const { pid } = a;
-    const good = readFileSync(a.unitFile, 'utf8');
-    const refusals = () => a.log.join('').split('unit rejected').length;
-    const before = refusals();
-    a.write(unit);
-    await until('refused', () => refusals() > before);
-    await until('the reason is there', () => a.rejections[0]?.includes(reason));
-    await bed.expectPackets();
-    expect(a.pid).toBe(pid);
-    a.write(good);
-    await until('the reason is gone', () => a.rejections.length === 0);
-  });
-
-  test('follow a unit of a later version for what they know of it', async () => {
-    const { pid } = a;
-    const [other, peer] = [a.newKey(), b.newKey()];
-    const lane = await a.wireGuard();
-    const unit = unitOf(
-      bed.relayPort,
-      { own: keyA, peers: [[keyB, wireGuardA]] },
-      { own: other, peers: [[peer, lane]] },
-    );
-    a.write({ ...unit, version: 2, aFieldOfLater: { x: 1 } });
-    await until('its proxy', () => a.portOf(other, peer));
-    await bed.expectPackets();
-    expect(a.pid).toBe(pid);
-  });
-
-  test('do without a key whose file holds another, and take it when it is right', async () => {
-    const [other, peer] = [a.newKey(), b.newKey()];
-    const lane = await a.wireGuard();
-    const wrong = { ...other, file: keyA.file };
-    const identity = { own: keyA, peers: [[keyB, wireGuardA]] } as const;
-    a.write(unitOf(bed.relayPort, identity, { own: wrong, peers: [[peer, lane]] }));
-    await until('told', () => a.log.some((line) => line.includes('is not the private key of')));
-    await bed.expectPackets();
-    a.write(unitOf(bed.relayPort, identity, { own: other, peers: [[peer, lane]] }));
-    await until('its proxy', () => a.portOf(other, peer));
-    expect(a.state?.proxies).toHaveLength(2);
-  });
-
-  test('show no secret in arguments, environment, log and state, and may do little', () => {
-    const proc = (name: string): string => readFileSync(`/proc/${a.pid}/${name}`, 'utf8');
-    const shown = [proc('cmdline'), proc('environ'), ...a.log, JSON.stringify(a.state)].join('\n');
-    expect(shown).not.toContain(keyA.privateKey);
-    expect(proc('environ')).not.toMatch(/SECRET_TOKEN|KUBECONFIG/);
-    expect(proc('cmdline')).toContain('--permission');
-  });
 });
 
 const MOST_AT_ONCE = 50;
@@ -226,6 +242,7 @@ const AWAY_MS = 5000;
 const isWhole = (node: RelayNode) => node.state?.relays.filter(({ connected }) => connected).length === 2;
 
 describe('of two relays', () => {
+  aBedForEach();
   let other: AppProcess;
   beforeEach(async () => {
     const { app, port } = await startRelayOn(0);
@@ -256,6 +273,7 @@ describe('of two relays', () => {
 });
 
 describe('what relays are known by', () => {
+  aBedForAll();
   let folder: string;
   let secure: AppProcess;
   let port: number;

@@ -29,14 +29,33 @@ export class TwoNodes {
   static async open(): Promise<TwoNodes> {
     mkdirSync('/etc/wireguard', { recursive: true, mode: 0o700 });
     const made = new TwoNodes();
-    const { a, b, keyA, keyB } = made;
+    const { a, b } = made;
     [made.wireGuardA, made.wireGuardB] = [await a.wireGuard(), await b.wireGuard()];
     await made.startRelay(0);
-    a.write(unitOf(made.relayPort, { own: keyA, peers: [[keyB, made.wireGuardA]] }));
-    b.write(unitOf(made.relayPort, { own: keyB, peers: [[keyA, made.wireGuardB]] }));
+    made.#writeUnits();
     for (const node of [a, b]) node.startKeeper();
-    for (const node of [a, b]) await until('connected, with a proxy', () => node.isConnected && node.state!.proxies[0]);
+    await made.#untilConnected();
     return made;
+  }
+
+  /** For another test on the same nodes, of which keepers, proxies and the relay live. */
+  async restore(): Promise<void> {
+    this.#writeUnits();
+    await this.#untilConnected();
+  }
+
+  #writeUnits(): void {
+    const { a, b, keyA, keyB } = this;
+    a.write(unitOf(this.relayPort, { own: keyA, peers: [[keyB, this.wireGuardA]] }));
+    b.write(unitOf(this.relayPort, { own: keyB, peers: [[keyA, this.wireGuardB]] }));
+  }
+
+  async #untilConnected(): Promise<void> {
+    for (const node of [this.a, this.b])
+      await until('connected to the relay alone, with one proxy', () => {
+        const { relays = [], proxies = [] } = node.state ?? {};
+        return proxies.length === 1 && relays.length === 1 && relays[0]!.name === 'relay' && relays[0]!.connected;
+      });
   }
 
   async startRelay(port: number): Promise<void> {
