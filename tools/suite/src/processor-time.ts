@@ -1,20 +1,18 @@
 import { readFileSync } from 'node:fs';
-import { parseProcessStat } from './process-stat.ts';
 
 /** Clock ticks in which proc(5) counts; USER_HZ is 100 on every architecture that we run on. */
 const TICKS_PER_SECOND = 100;
-/** Places of cutime and cstime among the fields. */
-const CHILDREN_USER = 13;
-const CHILDREN_SYSTEM = 14;
+/** Places of user, nice, system, irq and softirq in /proc/stat; the others are idle, iowait, steal, and guests, which are in user. */
+const BUSY = [0, 1, 2, 5, 6] as const;
 
-/** @param stat content of /proc/PID/stat */
-export const parseChildrenSeconds = (stat: string): number => {
-  const { fields } = parseProcessStat(stat);
-  return (Number(fields[CHILDREN_USER]) + Number(fields[CHILDREN_SYSTEM])) / TICKS_PER_SECOND;
+/** @param stat content of /proc/stat */
+export const parseBusySeconds = (stat: string): number => {
+  const ticks = /^cpu +(.*)$/m.exec(stat)![1]!.split(' ').map(Number);
+  return BUSY.reduce<number>((sum, place) => sum + ticks[place]!, 0) / TICKS_PER_SECOND;
 };
 
 /**
- * Processor time of all processes that this one started and that have ended, with theirs. What ran in a PID namespace counts when its
- * first process ends, daemons included: the kernel reaps them for it.
+ * Processor time that this machine has used since it started. That of our own processes would be less than they use: a lab's daemons end
+ * with namespaces that nobody waits for.
  */
-export const childrenSeconds = (): number => parseChildrenSeconds(readFileSync('/proc/self/stat', 'utf8'));
+export const busySeconds = (): number => parseBusySeconds(readFileSync('/proc/stat', 'utf8'));

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { failureCounts } from './flaky.ts';
 import { REFERENCE, slownessOf } from './machine-speed.ts';
-import { parseChildrenSeconds } from './processor-time.ts';
 import { failureLines, isOverBudget, slowestLines, table } from './report.ts';
 import type { LayerResult, SpecResult } from './results.ts';
 
@@ -75,8 +74,4 @@ test('failures of many runs are counted, most often first', () => {
     '1 of 3  a.kernel.spec.ts: a route is added',
   ]);
   expect(failureCounts([{ ...kernel, passed: false, specs: [] }])).toEqual(['1 of 1  kernel: the runner failed']);
-});
-
-test('processor time of children is read behind a name that holds spaces and parentheses', () => {
-  expect(parseChildrenSeconds('7 (a) b (c)) S 1 7 7 0 -1 0 0 0 0 0 11 12 250 150 20 0 1 0 5 0 0')).toBe(4);
 });

@@ -20,7 +20,7 @@ export interface LayerResult {
   readonly wallSeconds: number;
   /** machine-speed.ts, at its begin or its end, whichever is slower. */
   readonly slowness: number;
-  /** Processor time of all its processes. */
+  /** That the machine has used meanwhile. */
   readonly processorSeconds: number;
   readonly budgetSeconds?: number | undefined;
   readonly specs: readonly SpecResult[];

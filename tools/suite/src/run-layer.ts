@@ -6,7 +6,7 @@ import { availableParallelism, homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Layer } from './layers.ts';
 import { measureSlowness } from './machine-speed.ts';
-import { childrenSeconds } from './processor-time.ts';
+import { busySeconds } from './processor-time.ts';
 import type { LayerResult, SpecResult } from './results.ts';
 import { inSandbox } from './sandbox.ts';
 
@@ -41,11 +41,11 @@ const slownessNow = (): number => {
 
 export const timed = async (work: () => Promise<boolean>): Promise<Timed> => {
   const slowBefore = slownessNow();
-  const [startedMs, usedBefore] = [performance.now(), childrenSeconds()];
+  const [startedMs, usedBefore] = [performance.now(), busySeconds()];
   const passed = await work();
   const wallSeconds = (performance.now() - startedMs) / MS_PER_SECOND;
   const slowness = Math.max(slowBefore, slownessNow());
-  return { passed, wallSeconds, processorSeconds: childrenSeconds() - usedBefore, slowness };
+  return { passed, wallSeconds, processorSeconds: busySeconds() - usedBefore, slowness };
 };
 
 /** What spec-reporter.ts writes; `run` is ours unless Nx took the results out of its cache. */
