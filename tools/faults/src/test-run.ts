@@ -1,6 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { Catcher } from './patch-file.ts';
 
 /** Runs named tests in a copy of the tree. */
@@ -37,18 +39,19 @@ interface JsonReport {
 
 const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 
-const runProject = (folder: string, project: string, catchers: readonly Catcher[]): Run => {
+const runProject = async (folder: string, project: string, catchers: readonly Catcher[]): Promise<Run> => {
   const report = join(folder, 'faults-report.json');
   const files = [...new Set(catchers.map(({ file }) => file))];
   const names = [...new Set(catchers.map(({ test }) => escaped(test)))].join('|');
   const vitest = join(folder, 'node_modules/vitest/vitest.mjs');
   const argv = ['run', '--project', project, '--reporter=json', `--outputFile=${report}`, '-t', names, ...files];
   const env = { ...process.env, CI: 'true' }; // snapshots are compared, never written
-  const { stdout, stderr } = spawnSync(join(folder, 'tools/node'), [vitest, ...argv], {
+  const child = spawn(join(folder, 'tools/node'), [vitest, ...argv], {
     cwd: folder,
     env,
-    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   if (!existsSync(report)) return { outcomes: [], output: stdout + stderr };
   const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as JsonReport;
   rmSync(report);
@@ -66,14 +69,16 @@ const runProject = (folder: string, project: string, catchers: readonly Catcher[
   return { outcomes, output: [...testResults.map(({ message }) => message), stderr].join('\n').trim() };
 };
 
-export const runTests = (folder: string, catchers: readonly Catcher[]): Run => {
-  const projects = [...new Set(catchers.map(({ project }) => project))];
-  const runs = projects.map((project) =>
-    runProject(
-      folder,
-      project,
-      catchers.filter((catcher) => catcher.project === project),
-    ),
-  );
+/** Layer after layer: a layer is what this machine runs at a time. */
+export const runTests = async (folder: string, catchers: readonly Catcher[]): Promise<Run> => {
+  const runs: Run[] = [];
+  for (const project of new Set(catchers.map((catcher) => catcher.project)))
+    runs.push(
+      await runProject(
+        folder,
+        project,
+        catchers.filter((catcher) => catcher.project === project),
+      ),
+    );
   return { outcomes: runs.flatMap(({ outcomes }) => outcomes), output: runs.map(({ output }) => output).join('\n') };
 };
