@@ -177,7 +177,9 @@ const talkTo = <T>(child: ChildProcessWithoutNullStreams, what: string): Talk<T>
 
 type Applied = Extract<NodeAnswer, { problems: readonly string[] }>;
 type Seen = Extract<NodeAnswer, { healthy: readonly string[] }>;
+type Led = Extract<NodeAnswer, { groups: readonly unknown[] }>;
 const isSeen = (told: NodeAnswer): told is Seen => 'healthy' in told;
+const isLed = (told: NodeAnswer): told is Led => 'groups' in told;
 export const isApplied = (told: NodeAnswer): told is Applied => 'problems' in told;
 
 export interface Lab {
@@ -187,7 +189,10 @@ export interface Lab {
   clean(node: NodeName): Promise<void>;
   /** Packets with a source that is not their sender's, as the node's eBPF program counts them. */
   forgedAt(node: NodeName): number;
-  /** Waits until a node sees all of its peers, or those named not any more. */
+  /**
+   * Waits until a node sees all of its peers, and sends by each gateway of the nearest tier; or until it sees those named not any more.
+   * A gateway that is healthy already may still deny a site: connections that are opened before would go another way afterwards.
+   */
   sees(node: NodeName, how: { readonly gone: readonly NodeName[] } | 'all'): Promise<void>;
   /** As if its power went. */
   cutOff(node: NodeName): void;
@@ -195,6 +200,11 @@ export interface Lab {
   flows(place: Place, to: { readonly host: string; readonly port: number }, count: number): Promise<TcpFlows>;
   close(): void;
 }
+
+const leadsByAllNearest = ({ members }: Led['groups'][number]): boolean => {
+  const nearest = Math.min(...members.map(({ tier }) => tier));
+  return members.every(({ tier, isActive }) => isActive || tier > nearest);
+};
 
 const makeNetwork = (): Record<Place, Netns> => {
   const places = [...NODES, 'lan1', 'lan2', 'wan', 'pod2'] as const;
@@ -276,14 +286,16 @@ export const startLab = (dataplane: DataPathKind): Lab => {
       await nodes.get(node)!.take(isApplied);
     },
     forgedAt: (node) => readForged(nodes.get(node)!.pid),
-    sees: (node, how) =>
-      nodes
-        .get(node)!
-        .until(isSeen, ({ healthy, unhealthy }) =>
-          how === 'all'
-            ? healthy.length === planOf(node).probes.length
-            : how.gone.every((peer) => unhealthy.includes(`${peer} 4`) && unhealthy.includes(`${peer} 6`)),
-        ),
+    async sees(node, how) {
+      const told = nodes.get(node)!;
+      if (how !== 'all') {
+        const areGone = ({ unhealthy }: Seen): boolean =>
+          how.gone.every((peer) => unhealthy.includes(`${peer} 4`) && unhealthy.includes(`${peer} 6`));
+        return told.until(isSeen, areGone);
+      }
+      await told.until(isSeen, ({ healthy }) => healthy.length === planOf(node).probes.length);
+      await told.until(isLed, ({ groups }) => groups.every(leadsByAllNearest));
+    },
     cutOff(node) {
       for (const hub of [`lan${siteOf(node)}` as Hub, 'wan'] as const)
         execFileSync('nsenter', [`--net=${ns[hub].path}`, 'ip', 'link', 'set', node, 'down']);

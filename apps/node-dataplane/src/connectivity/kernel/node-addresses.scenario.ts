@@ -9,6 +9,7 @@ import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { applyPlan, type Dataplane } from '../dataplane.ts';
 import { openEbpfPath } from '../../data-path/ebpf/ebpf-path.ts';
 import { startHealth } from '../health/health.ts';
+import type { GroupReport } from '../health/messages.ts';
 import { openNetlinkPath } from '../../data-path/netlink/netlink-path.ts';
 import { noPaths } from '../paths/paths.testdata.ts';
 import { groupMapPin } from '../../data-path/ebpf/forwarding-maps.ts';
@@ -17,7 +18,8 @@ import { openFirewall } from './firewall.testdata.ts';
 
 /**
  * A node of a small network: applies the plans that come line by line, and answers each with the problems, until its input
- * ends (node-addresses-lab.testdata.ts starts it in namespaces of its own). Beside the answers it tells which peers are healthy.
+ * ends (node-addresses-lab.testdata.ts starts it in namespaces of its own). Beside the answers it tells which peers are healthy,
+ * and where its next-hop groups lead.
  */
 
 export interface NodeArgs {
@@ -30,7 +32,8 @@ export interface NodeArgs {
 export type NodeRequest = { readonly plan: KernelPlan } | { readonly clean: true };
 export type NodeAnswer =
   | { readonly problems: readonly string[]; readonly passes: number }
-  | { readonly healthy: readonly string[]; readonly unhealthy: readonly string[] };
+  | { readonly healthy: readonly string[]; readonly unhealthy: readonly string[] }
+  | { readonly groups: readonly GroupReport[] };
 
 const { dataplane, privateKey, additions = [] } = JSON.parse(process.argv[2]!) as NodeArgs;
 const tell = (answer: NodeAnswer): void => void process.stdout.write(`${JSON.stringify(answer)}\n`);
@@ -44,6 +47,7 @@ const health = startHealth({
   stateFile: join(STATE_FOLDER, 'health.json'),
   logger: silentLogger,
   metrics: createMetrics(),
+  onGroups: () => tell({ groups: health.groups() }),
   onChange: () => {
     const named = (isWanted: (state: string) => boolean): string[] =>
       health.states().flatMap(({ node, family, state }) => (isWanted(state) ? [`${node} ${family}`] : []));
