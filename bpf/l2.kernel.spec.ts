@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createNetns, createRouteSocket, openPacketSocket, type PacketSocket } from '@unbounded/netlink';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
@@ -64,31 +65,42 @@ const until = async (condition: () => boolean): Promise<void> => {
 const WHILE_MS = 300;
 
 /** Inner frames of ARP on the wire: the type behind the outer IPv6 header and two MACs. */
-const captureArp = async (seconds: number): Promise<number> => {
+const captureArp = async () => {
   const filter = 'ip6 proto 143 and ip6[52:2] = 0x0806';
-  const capture = spawn('nsenter', [`--net=${b.ns.path}`, 'timeout', `${seconds}`, 'tcpdump', '-lnqi', 'wire', filter]);
+  const capture = spawn('nsenter', [`--net=${b.ns.path}`, 'tcpdump', '-lnqi', 'wire', filter]);
+  onTestFinished(() => void capture.kill('SIGKILL'));
   let text = '';
   capture.stdout.on('data', (data: Buffer) => void (text += data.toString()));
-  await once(capture.stderr, 'data'); // it listens
-  void once(capture, 'exit');
-  return new Promise((resolve) => void capture.on('close', () => resolve(text.split('\n').filter(Boolean).length)));
+  const count = (): number => text.split('\n').filter(Boolean).length;
+  const ended = once(capture, 'close');
+  for await (const line of createInterface({ input: capture.stderr })) if (line.includes('listening on')) break;
+  capture.stderr.resume();
+  return {
+    count,
+    async end(): Promise<number> {
+      capture.kill('SIGINT');
+      await ended;
+      return count();
+    },
+  };
 };
 
 test('ARP is answered where it is asked: there is none on the wire, until an address is announced', async () => {
   const before = a.l2.counts().answered_arp ?? 0;
   run(near.ns, 'ip neigh flush dev eth0');
-  const quiet = captureArp(1.5);
-  await delay(500);
+  const quiet = await captureArp();
   expect(ping(near, far.ipv4)).toBe(true);
-  expect(await quiet).toBe(0);
+  await delay(WHILE_MS);
+  expect(await quiet.end()).toBe(0);
   expect(a.l2.counts().answered_arp ?? 0).toBeGreaterThan(before);
 
   const announcement = { operation: 1, senderMac: near.mac, sender: near.ipv4, target: near.ipv4 };
   using socket = openPacketSocket({ link: near.inside, netnsFd: near.ns.fd });
-  const loud = captureArp(1.5);
-  await delay(500);
+  const loud = await captureArp();
   socket.send(arp({ from: near.mac, to: BROADCAST }, announcement));
-  expect(await loud).toBe(1);
+  await until(() => loud.count() > 0);
+  await delay(WHILE_MS);
+  expect(await loud.end()).toBe(1);
 });
 
 test('a broadcast comes to every other pod once, and not back', async () => {

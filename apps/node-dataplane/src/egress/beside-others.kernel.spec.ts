@@ -60,7 +60,7 @@ describe('the API server outside of the cluster, by its Service', () => {
     return `${ip} daddr ${apiServices[index]} tcp dport ${PORT} dnat ${ip} to ${to}:${PORT}`;
   });
   const askApi = (from: 'pod' | 'other'): Promise<string[]> =>
-    Promise.all(apiServices.map((address) => network.ask(from, address, 1)));
+    Promise.all(apiServices.map((address) => network.ask(from, address)));
   beforeEach(() => others('worker', `type nat hook prerouting priority dstnat\n${services.join('\n')}\n`));
 
   test('sees a selected pod as it sees others: with the address of its node', async () => {
@@ -108,8 +108,9 @@ describe('what others open at the egress address by the translation of Services'
       return `meta nfproto ipv${family} fib daddr type local tcp dport ${NODE_PORT} dnat ${ip} to ${target}:${PORT}`;
     });
     others('gateway', `type nat hook prerouting priority dstnat\n${rules.join('\n')}\n`);
-    const targets = (['gateway', 'first'] as const).flatMap((host) => ADDRESSES[host]);
-    return Promise.all(targets.map((address) => network.ask('partner', address, 0.5, NODE_PORT)));
+    const ask = (host: Host, timeoutSeconds?: number): Promise<string>[] =>
+      ADDRESSES[host].map((address) => network.ask('partner', address, timeoutSeconds, NODE_PORT));
+    return Promise.all([...ask('gateway'), ...ask('first', 0.5)]);
   };
 
   test.each(['gatewayPod', 'gateway'] as const)('reaches nobody: a NodePort that leads to %s', async (to) => {

@@ -10,7 +10,9 @@ const bed = openSectionBed();
 const { worlds, sections, open, settle, asked } = bed;
 
 const HOLD_MS = 2000;
-/** So many take longer than that. */
+/** Of an agent that renews once a second: nothing that holds up this process lasts as long. */
+const LONG_HOLD_MS = 4000;
+/** So many take longer than either. */
 const STARTS = 3;
 
 const apiServer = (isAway: boolean): Cluster => {
@@ -26,9 +28,9 @@ const stopGateway = async (): Promise<void> => {
 };
 
 /** The gateway serves the pod; its agent has just stopped. */
-const serveAndStop = async (): Promise<void> => {
+const serveAndStop = async (holdMs: number): Promise<void> => {
   worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
-  worlds.gateway = { ...worlds.gateway, slices: [serving()], holdMs: HOLD_MS };
+  worlds.gateway = { ...worlds.gateway, slices: [serving()], holdMs };
   await (await open('worker')).pass();
   await settle('gateway', await open('gateway'));
   expect(await asked('pod')).toEqual(ADDRESSES.first);
@@ -36,7 +38,7 @@ const serveAndStop = async (): Promise<void> => {
 };
 
 test('cut off, it renews nothing by starting again and again', async () => {
-  await serveAndStop();
+  await serveAndStop(HOLD_MS);
   worlds.gateway.cluster = apiServer(true);
   for (let starts = 0; starts < STARTS; starts++) {
     await (await open('gateway')).pass();
@@ -48,14 +50,14 @@ test('cut off, it renews nothing by starting again and again', async () => {
 }, 20_000);
 
 test('one that the API server answers goes on, with what the kernel held meanwhile', async () => {
-  await serveAndStop();
+  await serveAndStop(LONG_HOLD_MS);
   worlds.gateway.cluster = apiServer(false);
   for (let starts = 0; starts < STARTS; starts++) {
     await (await open('gateway')).pass();
-    expect(await asked('pod', 1)).toEqual(ADDRESSES.first);
-    await sleep(HOLD_MS / 2 + 200); // it renews once a second
+    expect(await asked('pod')).toEqual(ADDRESSES.first);
+    await sleep(1500); // it renews meanwhile
     await stopGateway();
   }
-  expect(await asked('pod', 0.5)).toEqual(ADDRESSES.first);
+  expect(await asked('pod')).toEqual(ADDRESSES.first);
   worlds.gateway.cluster = undefined;
 }, 20_000);

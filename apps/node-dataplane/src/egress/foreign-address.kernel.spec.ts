@@ -30,7 +30,7 @@ const addDevice = (): void => {
   bed.network.run('partner', 'ip', 'route', 'add', ADDRESSES.first[1], 'via', ADDRESSES.gateway[1]);
 };
 /** Of the foreign use: who asks the address is answered by the node, whatever its neighbors remember. */
-const reached = (timeoutSeconds = 1): Promise<string[]> => {
+const reached = (timeoutSeconds?: number): Promise<string[]> => {
   bed.network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
   return Promise.all(FAMILIES.map((family) => bed.network.ask('partner', addressOf('first', family), timeoutSeconds)));
 };

@@ -4,6 +4,7 @@ import { until } from '@unbounded/testing';
 import { expect, test } from 'vitest';
 import type { SectionPass } from '../section.port.ts';
 import { ADDRESSES, addressOf, FAMILIES } from './egress-network.testdata.ts';
+import { addressesInUse } from './grants.ts';
 import { NONE, openSectionBed, owned, pod, routes, serving, slice, steered } from './section-bed.testdata.ts';
 
 /** The section on both nodes, from slices to packets. */
@@ -220,16 +221,17 @@ test('an agent that stands still: its owner falls silent in ARP, in neighbor dis
   // Neighbors ask, and are answered: what is sent to the address is not.
   const neighbors = (): string[] => {
     bed.network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
-    for (const family of FAMILIES) bed.network.output('partner', 'ping', '-qc1', '-W0.5', addressOf('first', family));
+    const pings = FAMILIES.map((family) => `ping -qc1 -W0.5 ${addressOf('first', family)} &`);
+    bed.network.output('partner', 'sh', '-c', `${pings.join(' ')} wait`); // at once: the time of the right runs on
     return ADDRESSES.first.map((address) => bed.network.run('partner', 'ip', 'neigh', 'show', address));
   };
   expect(neighbors()).toEqual([4, 6].map(() => expect.stringContaining('lladdr')));
   for (const section of sections) await section.stop(); // nobody renews any more
-  await until(
-    'the fence is closed',
-    async () => (await bed.network.ask('pod', addressOf('partner', 4), 0.3)) === 'none',
-    12_000,
-  );
+  const isClosed = async (): Promise<boolean> => {
+    const inUse = await addressesInUse(bed.network.nodes.gateway.nft);
+    return ADDRESSES.first.every((address) => !inUse.has(address));
+  };
+  await until('the fence is closed', isClosed, 12_000);
   bed.network.sources('gateway');
   expect(await asked('pod', 0.3)).toEqual(NONE);
   expect(bed.network.sources('gateway')).toEqual([]);

@@ -6,7 +6,7 @@ import { groupKey, nexthopGroup } from '@unbounded/bpf-maps';
 import { type BpfObject, loadObject, mountBpffs, unmountBpffs } from '@unbounded/libbpf-ts';
 import type { GroupMap } from '../../data-path/ebpf/map-groups.ts';
 import type { HealthGroup } from './messages.ts';
-import { are, makeNodes, planOf, type TestNode, type TestNodes } from './nodes.scenario.ts';
+import { are, makeNodes, planOf, PORT, type TestNode, type TestNodes } from './nodes.scenario.ts';
 
 /** A worker and the gateways of its pool, and the map of next-hop groups that the worker's thread writes. */
 
@@ -86,8 +86,9 @@ test('a gateway that went silent is not used again because the other one goes si
 });
 
 test('a gateway that never answers carries nothing once another is there, nor anything after its grace', async () => {
-  await Promise.all([startWorker(), startGateway(g2, SITE)]);
+  await startWorker();
   expect(weights()).toEqual([1, 1]); // both are new
+  await startGateway(g2, SITE);
   await worker.until(weightsAre(0, 1));
   await worker.until(are('Healthy', 'g2')); // in both families: one that is still New would stay so
   g2.block('udp', 'dport', '9997');
@@ -113,8 +114,10 @@ test('a gateway that died while the agent was away is given up as soon as others
   await worker.until(are('Healthy'));
   await worker.health.stop();
   g1.run('ip', 'link', 'set', 'wire', 'down');
+  worker.block('udp', 'dport', String(PORT)); // nobody answers
   await startWorker();
   expect(weights()).toEqual([1, 1]);
+  worker.unblock();
   expect(await worker.until(weightsAre(0, 1))).toBeLessThan(3000); // and not after the ten seconds of a common start
 });
 

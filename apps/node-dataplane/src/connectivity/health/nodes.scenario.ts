@@ -27,7 +27,7 @@ export interface TestNode {
   health: Health;
   /** Starts the thread (again). */
   start(mapPin?: string): Health;
-  /** Waits until it is so; the time that took, ms. */
+  /** Waits until it is so; for how long it was not, ms: at the last look before, since a test that is late itself says nothing of the node. */
   until(isSo: (health: Health) => boolean): Promise<number>;
   run(...argv: string[]): string;
   /** With this as its standard input. */
@@ -76,14 +76,18 @@ const makeNode = (name: string, number: number, folder: string): TestNode => {
     },
     until(isSo) {
       const began = performance.now();
+      let notYet = began;
       const { promise, resolve } = Promise.withResolvers<number>();
       const looking = setInterval(() => look(), LOOK_EVERY_MS);
       const stop = (): void => clearInterval(looking);
       look = () => {
-        if (!isSo(node.health)) return;
+        if (!isSo(node.health)) {
+          notYet = performance.now();
+          return;
+        }
         stop();
         look = () => undefined;
-        resolve(performance.now() - began);
+        resolve(notYet - began);
       };
       stopLooking.add(stop);
       return promise;
@@ -141,10 +145,21 @@ export const planOf = (node: TestNode, peers: readonly TestNode[], changes: Part
   ...changes,
 });
 
+const statesOf = (health: Health, names: readonly string[]): string[] =>
+  health.states().flatMap(({ node, state }) => (names.length === 0 || names.includes(node) ? [state] : []));
+
+/** Healthy, or Degraded: a probe was late, and nobody acts on it. Of the peers that are named, or all. */
+export const areAnswering =
+  (...names: readonly string[]) =>
+  (health: Health): boolean => {
+    const seen = statesOf(health, names);
+    return seen.length > 0 && seen.every((state) => state === 'Healthy' || state === 'Degraded');
+  };
+
 /** Whether a node sees its peers so, in both families; all of them where none is named. */
 export const are =
   (state: string, ...names: readonly string[]) =>
   (health: Health): boolean => {
-    const seen = health.states().filter(({ node }) => names.length === 0 || names.includes(node));
-    return seen.length > 0 && seen.every((peer) => peer.state === state);
+    const seen = statesOf(health, names);
+    return seen.length > 0 && seen.every((each) => each === state);
   };

@@ -8,6 +8,8 @@ export interface FlowSettings {
   readonly ends: readonly { readonly address: string; readonly netnsFd: number }[];
   readonly port: number;
   readonly everyMs: number;
+  /** Of packets: it goes on until as many were sent, also after it is told to stop. */
+  readonly least?: number;
 }
 
 /** Of each direction. */
@@ -25,7 +27,7 @@ const SETTLE_MS = 500;
 /** The kernel gives what its limit allows. */
 const RECEIVE_BUFFER_BYTES = 1 << 22;
 const LARGEST_DEBT_MS = 40;
-const { ends, port, everyMs } = workerData as FlowSettings;
+const { ends, port, everyMs, least = 0 } = workerData as FlowSettings;
 const messages = parentPort as MessagePort;
 
 const arrived = ends.map(() => new Set<number>());
@@ -69,14 +71,7 @@ const count = (): FlowCount[] =>
     };
   });
 
-let due = performance.now();
-const sending = setInterval(() => {
-  // A thread that was held up does not send all it owes at once: the queues on the way would be too short for that.
-  for (due = Math.max(due, performance.now() - LARGEST_DEBT_MS); performance.now() >= due; due += everyMs) send();
-}, 1);
-
-messages.on('message', (message: 'stop') => {
-  if (message !== 'stop') return;
+const end = (): void => {
   clearInterval(sending);
   setTimeout(() => {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
@@ -84,4 +79,16 @@ messages.on('message', (message: 'stop') => {
     for (const socket of sockets) socket.close();
     messages.close();
   }, SETTLE_MS);
+};
+
+let due = performance.now();
+let isStopped = false;
+const sending = setInterval(() => {
+  // A thread that was held up does not send all it owes at once: the queues on the way would be too short for that.
+  for (due = Math.max(due, performance.now() - LARGEST_DEBT_MS); performance.now() >= due; due += everyMs) send();
+  if (isStopped && sentAtMs.length >= least) end();
+}, 1);
+
+messages.on('message', (message: 'stop') => {
+  isStopped ||= message === 'stop';
 });

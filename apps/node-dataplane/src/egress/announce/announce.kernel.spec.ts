@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { macText } from '@unbounded/ip';
 import { createNetns, createRouteSocket, type Netns, openPacketSocket, type PacketSocket } from '@unbounded/netlink';
@@ -179,11 +179,12 @@ describe.each(ADDRESSES)('a probe of %s', (address) => {
   test('takes nobody who looks for the address for one who has it', async () => {
     run('lan', `ip neigh flush to ${address}`);
     using seen = capture(address);
-    const outcome = probe('owner', address);
-    run('lan', `timeout 0.1 ping -qc1 ${address} || true`);
+    const outcome = probe('owner', address, { timings: { ...QUICK, listenMs: 1000 } });
+    const ping = spawn('nsenter', [`--net=${ns.lan.path}`, 'ping', '-qc1', '-w5', address], { stdio: 'ignore' });
+    const isOfLan = ({ frame }: { readonly frame: Uint8Array }): boolean => macText(frame.subarray(6, 12)) === MACS.lan;
+    await until('somebody looks for it', () => seen.frames.some(isOfLan));
+    ping.kill();
     expect(await outcome).toEqual({ isFree: true });
-    const senders = seen.frames.map(({ frame }) => macText(frame.subarray(6, 12)));
-    expect(senders).toContain(MACS.lan);
   });
 
   test.each([0, 20, 60, 130, 160])('of a node %i ms after another one does not give it to both', async (lateMs) => {
