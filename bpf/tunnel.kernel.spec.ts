@@ -116,8 +116,11 @@ const nstat = (node: Node): number => {
   return Number(values![names!.indexOf('InEchos')]);
 };
 
-const ping = (from: Node, to: string, ...more: string[]): boolean =>
-  spawnSync('nsenter', [`--net=${from.ns.path}`, 'ping', '-c1', '-W1', ...more, to]).status === 0;
+const runPing = (from: Node, ...argv: string[]): boolean =>
+  spawnSync('nsenter', [`--net=${from.ns.path}`, 'ping', '-c1', ...argv]).status === 0;
+const ping = (from: Node, to: string, ...more: string[]): boolean => runPing(from, '-W1', ...more, to);
+/** It ends with the answer, however late this machine is. */
+const reaches = (from: Node, to: string, ...more: string[]): boolean => runPing(from, '-W30', ...more, to);
 
 beforeEach(async () => {
   nodes = [];
@@ -134,15 +137,15 @@ beforeEach(async () => {
 afterEach(() => nodes.forEach((node) => node[Symbol.dispose]()));
 
 test('IPv4 and IPv6 packets pass the tunnel both ways', () => {
-  expect(ping(a, OWN.b.overlay[0])).toBe(true);
-  expect(ping(b, OWN.a.overlay[1], '-6')).toBe(true);
+  expect(reaches(a, OWN.b.overlay[0])).toBe(true);
+  expect(reaches(b, OWN.a.overlay[1], '-6')).toBe(true);
   expect(counted(a, 'redirected_vxlan')).toBeGreaterThanOrEqual(2);
   expect(counted(b, 'received')).toBeGreaterThanOrEqual(2);
 });
 
 test('a MAC that is not the device’s own does not matter: the receiver takes what the tunnel brought', async () => {
   await b.net.links.modify('vxlan0', { mac: '02:00:00:00:00:77' });
-  expect(ping(a, OWN.b.overlay[0])).toBe(true);
+  expect(reaches(a, OWN.b.overlay[0])).toBe(true);
 });
 
 test('a receiver without a program takes packets that carry its own MAC, though its tunnel is at another address', async () => {
@@ -180,7 +183,7 @@ test('an inner source of another node is dropped as forged, one of nobody as unk
   expect(ping(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(false);
   expect(counted(b, 'drop_forged_source')).toBe(1);
   know(b, '100.64.9.0/24', OWN.a.underlay);
-  expect(ping(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(true);
+  expect(reaches(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(true);
 });
 
 test('a forwarder brings what is of others, but nothing of nobody', async () => {
@@ -285,7 +288,7 @@ test('sources are not looked at where the configuration says so', async () => {
   b.object.map('unbounded_config', configKey, encapConfig).set(0, { anySource: true });
   await a.net.addresses.replace({ link: a.tunnel, address: '100.64.9.9/32' });
   know(b, '100.64.9.0/24', OWN.a.underlay);
-  expect(ping(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(true);
+  expect(reaches(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(true);
 });
 
 test('a destination without endpoint leaves by no way at all', () => {
@@ -326,7 +329,7 @@ describe('a node whose primary address is another than that by which its peers k
       expect(ping(a, OWN.b.overlay[1], '-6')).toBe(false);
       expect(counted(b, 'drop_forged_source')).toBe(1);
       leadBy(underlay, true);
-      expect(ping(a, OWN.b.overlay[1], '-6')).toBe(true);
+      expect(reaches(a, OWN.b.overlay[1], '-6')).toBe(true);
       expect(counted(b, 'drop_forged_source')).toBe(1);
     },
   );

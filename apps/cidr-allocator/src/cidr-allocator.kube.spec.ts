@@ -193,7 +193,7 @@ test('the API server restarts: the allocator lives through it and goes on', asyn
 
 test('a leader that is suspended in the middle of its work gives nothing away twice when it wakes up', async () => {
   await sites.create(siteObject('a', { podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/16'] }] }));
-  const leader = start('--lease-duration', '3s');
+  const leader = start();
   await until('it leads', () => leader.log.some(({ msg }) => msg === 'became leader'));
   const follower = start();
   await until('the follower is ready', async () => (await follower.health('/readyz')).status === 200);
@@ -206,6 +206,7 @@ test('a leader that is suspended in the middle of its work gives nothing away tw
   await until('it is at work', () => allocated() > 0);
   process.kill(leader.pid, 'SIGSTOP');
   try {
+    await expireLeases(api.cluster);
     await until('the follower leads', () => follower.log.some(({ msg }) => msg === 'became leader'));
     for (let index = 60; index < 90; index++)
       await createNode(nodes, { name: `n${index}`, internalIPs: [`10.1.0.${index + 1}`] });

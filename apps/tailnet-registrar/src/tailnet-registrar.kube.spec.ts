@@ -257,10 +257,13 @@ test('a server that says when is not asked before', async () => {
   await world.report('web-0', { keyRequest: { publicKey: receiver.publicKey }, state: 'NeedsLogin' });
   await until('asked', async () => (await control.requests(KEYS)) > before);
   const all = await control.requests('GET /api/v2/*');
+  let asked = all;
+  for (let now = all; (await control.requests(KEYS)) === before + 1; now = await control.requests('GET /api/v2/*'))
+    asked = now;
   await world.keyFor('web-0', receiver);
   expect(performance.now() - beganMs).toBeGreaterThan(1900); // from before it was asked, which is seen late on a busy machine
   expect(await control.requests(KEYS)).toBe(before + 2);
-  expect((await control.requests('GET /api/v2/*')) - all).toBeLessThan(3);
+  expect(asked - all).toBeLessThan(3);
 });
 
 test('a token that is no longer good is replaced', async () => {

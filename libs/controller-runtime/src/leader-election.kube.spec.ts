@@ -105,12 +105,12 @@ test('the leader gives up when someone else has taken the Lease', async () => {
 
 test('of many that start together exactly one leads', async () => {
   const name = freshName();
-  const replicas = Array.from({ length: 5 }, (_, index) => replica(name, `r${index}`));
+  const replicas = Array.from({ length: 5 }, (_, index) => replica(name, `r${index}`, leases, LONG_LEASE_MS));
   await until('one leads', () => replicas.some(({ election }) => election.isLeader));
   const before = await leases.get(name, { namespace: 'default' });
   await until('two renewals', async () => {
     const { spec } = await leases.get(name, { namespace: 'default' });
-    return spec?.renewTime !== before.spec?.renewTime;
+    return spec?.renewTime !== before.spec?.renewTime && spec?.holderIdentity === before.spec?.holderIdentity;
   });
   expect(replicas.filter(({ election }) => election.isLeader)).toHaveLength(1);
 });

@@ -227,8 +227,7 @@ describe('wireguard-go on a TUN that outlives it', () => {
       inNetns('ping', '-6', '-c1', '-W5', `${net}::2`);
       const receive = `
       const socket = require('node:dgram').createSocket('udp6', ({ length }) => (console.log(length), process.exit(0)));
-      socket.bind(9000, '${net}::2', () => console.log('bound'));
-      setTimeout(() => (console.log('nothing came'), process.exit(0)), 5000);`;
+      socket.bind(9000, '${net}::2', () => console.log('bound'));`;
       // Source and destination address, length twice, next header, both ports: what is left to ffff makes the sum 0.
       const prefix = Number.parseInt(net, 16);
       const words = [prefix, 0x0001, prefix, 0x0002, 10, 17, 9001, 9000, 10];

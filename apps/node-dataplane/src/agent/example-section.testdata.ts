@@ -55,13 +55,16 @@ const countPackets = (prefixes: readonly string[], set = 'closed'): TableContent
   ],
 });
 
+/** Longer than anything else holds up the agent. */
+export const HOOK_MS = 4000;
+
 export const example = (trouble: Trouble = {}): SectionType => ({
   name: 'example',
   routeProtocol: ROUTE_PROTOCOLS.last,
   baseChains: [INPUT],
   hook: {
     order: 10,
-    timeoutMs: 1000,
+    timeoutMs: HOOK_MS,
     unavailable: 'refuse',
     concerns: ({ namespace }) => {
       trouble.concerns?.(namespace);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { DATA_PATHS, startOnBoth } from './agent-node.testdata.ts';
+import { HOOK_MS } from './example-section.testdata.ts';
 import type { Report } from './sections.scenario.ts';
 
 let reports: Awaited<ReturnType<typeof startOnBoth<Report>>>;
@@ -45,7 +46,7 @@ describe.each(DATA_PATHS)('an agent with a second section (%s)', (dataplane) => 
     ]);
     expect(JSON.parse(report.hanging[1]!.output)).toMatchObject({
       code: 11,
-      msg: 'section example: no answer within 1000 ms',
+      msg: `section example: no answer within ${HOOK_MS} ms`,
     });
   });
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type DataPath, startOn } from './agent-node.testdata.ts';
+import { HOOK_MS } from './example-section.testdata.ts';
 import type { Report, Seen } from './troubled-section.scenario.ts';
 
 /** After it a gateway is taken for silent. */
@@ -26,7 +27,7 @@ const CASES: readonly [string, (report: Report) => Seen, string, readonly unknow
     'does not answer for a pod',
     ({ hangsInAdd }) => hangsInAdd,
     '',
-    refuses('section example: no answer within 1000 ms'),
+    refuses(`section example: no answer within ${HOOK_MS} ms`),
   ],
   [
     'hangs in its report',

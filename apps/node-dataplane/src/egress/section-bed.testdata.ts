@@ -51,13 +51,16 @@ export interface SectionBed {
   /** That are open; a test that stops one takes it out. */
   readonly sections: Section[];
   readonly open: (node: NodeName) => Promise<Section>;
-  /** A pass, and another one when it is known whether the addresses are free. */
+  /** A pass, and others as it asks for them, until it is known of all addresses whether they are free. */
   readonly settle: (node: NodeName, section: Section) => Promise<SectionPass>;
   /** Whom the partner sees, by family. */
   readonly asked: (from: 'pod' | 'other', timeoutSeconds?: number) => Promise<string[]>;
 }
 
 export const NONE = ['none', 'none'];
+
+/** Where it is never known of all. */
+const [LOOKS, LOOK_EVERY_MS] = [100, 20];
 
 const CLUSTER = ['100.65.0.0/16', '100.66.0.0/16', 'fd64:65::/32', 'fd64:66::/32'];
 
@@ -164,15 +167,19 @@ export const openSectionBed = (): SectionBed => {
     sections,
     open,
     async settle(node, section) {
-      worlds[node].asked = false;
-      const first = await section.pass();
-      const isWaiting = (worlds[node].slices ?? []).some(({ spec }) =>
-        (spec.owned ?? []).some(({ release }) => !release),
-      );
-      if (!isWaiting) return first;
-      for (let looks = 0; looks < 20 && !worlds[node].asked; looks++) await sleep(50);
-      await sleep(150); // of the other family
-      return worlds[node].asked ? section.pass() : first;
+      const world = worlds[node];
+      const owned = (world.slices ?? []).flatMap(({ spec }) => (spec.owned ?? []).filter(({ release }) => !release));
+      // Of one that the node may not take there is a problem instead.
+      const isSettled = ({ planned, report }: SectionPass): boolean =>
+        (planned?.['addresses'] ?? 0) + report.problems.length >= owned.length;
+      let pass = await section.pass();
+      for (let looks = 0; looks < LOOKS && !isSettled(pass); looks++) {
+        await sleep(LOOK_EVERY_MS);
+        if (!world.asked) continue;
+        world.asked = false;
+        pass = await section.pass();
+      }
+      return pass;
     },
     asked: (from, timeoutSeconds = 2) =>
       Promise.all(FAMILIES.map((family) => network.ask(from, addressOf('partner', family), timeoutSeconds))),

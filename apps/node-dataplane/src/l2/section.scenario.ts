@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { L2_LAYOUT_VERSION } from '@unbounded/bpf-maps/l2';
 import { DEVICES } from '@unbounded/config/ownership';
@@ -137,14 +138,24 @@ const confirm = async (pod: Pod, address: string, { spec: { mac } }: (typeof end
 
 /** A flow of e1 to e3, until it is asked to end. */
 const startFlow = (pod: Pod) => {
-  const child = spawn('nsenter', [`--net=${pod.ns.path}`, 'ping', '-i', '0.002', '-q', '192.0.2.3']);
-  let printed = '';
-  child.stdout.on('data', (data: Buffer) => (printed += data.toString()));
-  return async (): Promise<{ sent: number; lost: number }> => {
-    child.kill('SIGINT');
-    await once(child, 'close');
-    const [, sent, received] = /(\d+) packets transmitted, (\d+) received/.exec(printed) ?? [];
-    return { sent: Number(sent), lost: Number(sent) - Number(received) };
+  const child = spawn('nsenter', [`--net=${pod.ns.path}`, 'ping', '-i', '0.002', '192.0.2.3']);
+  const answered: number[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const [, sequence] = /icmp_seq=(\d+) /.exec(line) ?? [];
+    if (sequence !== undefined) answered.push(Number(sequence));
+  });
+  return {
+    /** Waits until so many more are answered. */
+    async goOn(count: number): Promise<void> {
+      for (const wanted = answered.length + count; answered.length < wanted;) await delay(20);
+    },
+    /** Up to the last one that was answered: those behind it may be under way. */
+    async end(): Promise<{ sent: number; lost: number }> {
+      child.kill('SIGINT');
+      await once(child, 'close');
+      const sent = Math.max(...answered);
+      return { sent, lost: sent - new Set(answered).size };
+    },
   };
 };
 
@@ -241,14 +252,14 @@ const programs = (): string[] => readdirSync(`/sys/fs/bpf/unbounded/l2/v${L2_LAY
 /** An agent ends, and its successor takes over, while e1 sends. */
 const follow = async (node: L2Node, first: Section, one: Pod) => {
   const before = programs();
-  const end = startFlow(one);
-  await delay(500);
+  const flow = startFlow(one);
+  await flow.goOn(150);
   await first.stop();
-  await delay(300);
+  await flow.goOn(100);
   const second = await node.open();
   await second.pass();
-  await delay(500);
-  return { second, restarted: await end(), programs: [before, programs()] as const };
+  await flow.goOn(150);
+  return { second, restarted: await flow.end(), programs: [before, programs()] as const };
 };
 
 const main = async (): Promise<Report> => {

@@ -2,7 +2,7 @@ import type { Cluster } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
 import { type OwnApiServer, startApiServer, until } from '@unbounded/testing';
 import { silentLogger } from '@unbounded/telemetry';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 
 import { AGENT_AUDIENCE, createAgentAccess } from '../access/agent-access.ts';
 import { createReviews } from '../access/reviews.ts';
@@ -14,11 +14,18 @@ import { ask, dialStream, report, startTestApi } from './test-api.testdata.ts';
 const NAMESPACE = 'status-test';
 /** Verdicts are soon forgotten here. */
 const VERDICT_MS = 200;
-const limits = { grantedMs: VERDICT_MS, refusedMs: VERDICT_MS, staleMs: 3000 };
+const limits = { grantedMs: VERDICT_MS, refusedMs: VERDICT_MS, staleMs: 60_000 };
 
 let kube: OwnApiServer;
 let reviewer: Cluster;
 let api: Awaited<ReturnType<typeof startTestApi>>;
+
+/** The time of verdicts goes on by so much at once. */
+const passMs = (ms: number): void => {
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
+};
+afterAll(() => void vi.restoreAllMocks());
 
 const post = <T>(path: string, body: object): Promise<T> =>
   kube.cluster.transport.send({ method: 'POST', path, body }) as Promise<T>;
@@ -166,6 +173,7 @@ test('while the API server is away known agents go on for a time, strangers get 
   expect((await report(api.port, '{}', {}, known)).status).toBe(204);
   const answer = await report(api.port, '{}', {}, unknown);
   expect(answer).toMatchObject({ ...refusal(503, 'ReviewUnavailable'), headers: { 'retry-after': '5' } });
+  passMs(limits.staleMs);
   await until('not for longer', async () => (await report(api.port, '{}', {}, known)).status === 503);
   await kube.start();
   await until('all is well', async () => (await report(api.port, '{}', {}, unknown)).status === 204);

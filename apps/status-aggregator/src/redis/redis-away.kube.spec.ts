@@ -91,24 +91,23 @@ describe('while Redis is away', () => {
 
   it('frozen, it delays no push for longer than a command may take, and nothing piles up', async () => {
     await using redis = await startTestRedis();
-    await using a = startReplica(redis.port);
+    await using a = startReplica(redis.port, { connection: { commandTimeoutMs: 300 } });
     await until('a view', () => a.view.current());
     await a.reports.accept('n1', whole());
     redis.freeze();
     const heapBytes = (): number => (globalThis.gc?.(), process.memoryUsage().heapUsed);
     const before = heapBytes();
     const until4s = performance.now() + 4000;
-    let [revision, longestMs] = [1, 0];
+    let revision = 1;
     while (performance.now() < until4s) {
-      const beganMs = performance.now();
-      const answers = await Promise.all(
-        ['n1', 'n2', 'n3'].map((node) => a.reports.accept(node, whole(++revision, `v${revision}`))),
-      );
-      longestMs = Math.max(longestMs, performance.now() - beganMs);
+      const pushes = ['n1', 'n2', 'n3'].map((node) => a.reports.accept(node, whole(++revision, `v${revision}`)));
+      const late = new AbortController();
+      // A timer that begins with them: what holds up this process holds up both.
+      const answers = await Promise.race([Promise.all(pushes), sleep(1500, 'late', { signal: late.signal })]);
+      late.abort();
       expect(answers).toEqual(['accepted', 'accepted', 'accepted']);
       await sleep(1);
     }
-    expect(longestMs).toBeLessThan(1500);
     expect(revision).toBeGreaterThan(500);
     expect(heapBytes() - before).toBeLessThan(64 * 1024 * 1024);
     redis.thaw();

@@ -31,7 +31,7 @@ export const startReplica = (port: number, { connection, ...over }: ReplicaInit 
       address: addressOf(port),
       passwordFile: undefined,
       caFile: undefined,
-      commandTimeoutMs: 300,
+      commandTimeoutMs: 10_000, // nothing that holds up the test, or Redis, takes as long
       ...connection,
     },
     cluster: 'test',

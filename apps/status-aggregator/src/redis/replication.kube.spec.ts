@@ -246,12 +246,12 @@ describe('the view', () => {
       metrics: { skipped, composing: skipped },
       now: () => new Date(),
       logger: silentLogger,
-      leaseMs: 100,
+      leaseMs: 60_000,
     });
     await a.part.stop();
     await frozen.load(await store.tip(), await link.serverId());
     const append = vi.spyOn(store, 'append').mockImplementationOnce(async (composed) => {
-      await sleep(200); // frozen, between the lease and what it writes
+      // Frozen, between the lease and what it writes.
       await redis.client.set(KEY('lease'), 'another', 'PX', 60_000);
       return store.append(composed);
     });
@@ -344,7 +344,7 @@ describe('what others write to Redis', () => {
   });
 
   it('into the streams is passed over, and what follows is not', async () => {
-    await using a = startReplica(redis.port, { connection: { commandTimeoutMs: 5000 } });
+    await using a = startReplica(redis.port);
     const { position } = await hasView(a);
     const [history, sequence] = position.split('-');
     const next = `${history}-${Number(sequence) + 1}`;
