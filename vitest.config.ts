@@ -38,6 +38,7 @@ const projects = LAYERS.map((layer, order) => {
       // Longer than `until` waits, so that a failure says what did not happen.
       testTimeout: (isUnit ? 60_000 : 120_000) * timesCases,
       hookTimeout: isUnit ? 60_000 : 120_000,
+      expect: { poll: { timeout: 45_000 } }, // as long as `until`
     },
   };
 });

@@ -98,9 +98,10 @@ const isWell = (problem: string): boolean => problem === '';
 
 const firstProcess = async (cluster: AgentCluster, start: (trouble: Trouble) => ReturnType<typeof startAgent>) => {
   const startedMs = performance.now();
+  let isLookedAt = false;
   const trouble: Trouble = {
     open: async () => {
-      if (performance.now() - startedMs < OPENS_AFTER_MS) throw new Error('no module yet');
+      if (!isLookedAt || performance.now() - startedMs < OPENS_AFTER_MS) throw new Error('no module yet');
     },
   };
   const { part } = await start(trouble);
@@ -108,6 +109,7 @@ const firstProcess = async (cluster: AgentCluster, start: (trouble: Trouble) => 
   await until('the gateway is alive', () => signs.count() > 0);
   const before = await connectivityOf(cluster);
   const failsToOpen = await look(cluster, (problem) => problem.includes('no module yet'));
+  isLookedAt = true;
   await until('the section is open', async () => (await cluster.condition('UnboundedExample'))?.message === CLOSED);
   const opened = await look(cluster, isWell);
   trouble.add = () => new Promise(() => undefined);

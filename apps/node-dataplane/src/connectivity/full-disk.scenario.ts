@@ -3,7 +3,7 @@
  * disk. Runs in network and mount namespaces of its own (full-disk.kernel.spec.ts starts it in them), with the data path as argument;
  * prints what it saw as JSON.
  */
-import { spawn } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CNI_CONF_FOLDER, LINK_ALIAS, PIN_FOLDER, ROUTE_PROTOCOL, STATE_FOLDER } from '@unbounded/config/ownership';
@@ -81,7 +81,7 @@ const forgetKernel = (): void => {
     ['rule', 'flush', 'priority', '32765'],
     ['nexthop', 'flush'],
   ])
-    spawn('ip', what, { stdio: 'ignore' });
+    spawnSync('ip', what, { stdio: 'ignore' }); // there may be nothing
   rmSync('/run/unbounded', { recursive: true, force: true });
 };
 

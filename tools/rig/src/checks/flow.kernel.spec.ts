@@ -16,7 +16,7 @@ ip link set lo up
 trap 'kill $server' EXIT
 until grep -qs ":$(printf %04X 9000) " /proc/net/udp /proc/net/udp6; do sleep 0.05; done
 "$0" flow 127.0.0.1:9000 100 4 & sender=$!
-sleep 0.5
+until [ "$(awk '/^Udp: [0-9]/ { print $2 }' /proc/net/snmp)" -gt 20 ]; do sleep 0.05; done # datagrams that came in
 kill -STOP $${stopped}
 sleep ${STOP_MS / 1000}
 kill -CONT $${stopped}
@@ -36,7 +36,7 @@ wait $sender`;
 test('a flow whose server answers late has a gap, and has lost nothing', () => {
   const { lost, largestGapMillis } = flowWhile('server');
   expect(lost).toBe(0);
-  expect(largestGapMillis).toBeGreaterThan(STOP_MS * 0.9);
+  expect(largestGapMillis).toBeGreaterThan(STOP_MS / 2); // without the moments in which the sender itself was late
 });
 
 test('a flow whose sender had to wait has no gap: no answer was due', () => {

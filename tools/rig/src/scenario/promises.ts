@@ -25,8 +25,9 @@ const RESTARTED = [
 const AFTERWARDS_MS = 2000;
 /** So long that a flow that waits for the end of it is told from one that was switched. */
 const OUTAGE_MS = 6000;
+/** In a second: who starves for less is not left, or the flow would not be where the outage is. */
 const PROBE_INTERVAL_MS = 100;
-const LOST_PROBES = 3;
+const LOST_PROBES = 10;
 
 /** Of all processes that are there. */
 const commandLines = (): string[][] =>

@@ -79,7 +79,7 @@ const [PLAIN, LAST] = [1, 0xff];
 export interface Sending {
   readonly from: Netns;
   readonly makes: readonly Make[];
-  /** Honest frames, each of which arrives; by the same pod where no other is named. */
+  /** Honest frames, each of which arrives ({@link sentinelsOf}); by the same pod where no other is named. */
   readonly sentinels: readonly Make[];
   readonly by?: Netns;
   /** Besides arriving, what else counts as having got through. */
@@ -92,13 +92,18 @@ export const tryAll = async (
   { from, makes, sentinels, by = from, hasTaught = () => false }: Sending,
 ): Promise<boolean[]> => {
   const inside = [network.pod, network.neighbor, network.earlier, network.remote].filter((ns) => ns !== from);
-  const receivers = await Promise.all([
-    ...inside.map((ns) => receive(['nsenter', `--net=${ns.path}`, sender, 'receive', 'eth0'])),
-    receive([sender, 'receive', 'cbr0']),
+  const [node, bridge, ...others] = await Promise.all([
     listen(),
+    receive([sender, 'receive', 'cbr0']),
+    ...inside.map((ns) => receive(['nsenter', `--net=${ns.path}`, sender, 'receive', 'eth0'])),
   ]);
-  const isSeen = (kind: number, index: number): boolean =>
-    receivers.some((receiver) => receiver.seen(hex(markerOf(kind, index))));
+  const remote = others[inside.indexOf(network.remote)]!;
+  const receivers = [node, bridge, ...others];
+  const isSeen = (kind: number, index: number, at: readonly Pick<Received, 'seen'>[] = receivers): boolean =>
+    at.some((receiver) => receiver.seen(hex(markerOf(kind, index))));
+  /** Each receiver is a process of its own, and may be later than the others. */
+  const hasArrived = (index: number): boolean =>
+    [[others], [[node], [bridge]], [[remote]]][index]!.every((at) => isSeen(LAST, index, at));
   // What one attempt taught the bridge and the neighbors is not to hide the next.
   const senders = openSenders();
   const restore = (): Promise<void> => senders.send(network.neighbor, ANNOUNCEMENT);
@@ -111,7 +116,7 @@ export const tryAll = async (
   await restore();
   for (const [index, make] of sentinels.entries()) await senders.send(by, make(markerOf(LAST, index)));
   // What is sent later arrives later: with these nothing is under way any more.
-  for (const index of sentinels.keys()) await until(`honest frame ${index} arrives`, () => isSeen(LAST, index));
+  for (const index of sentinels.keys()) await until(`honest frame ${index} arrives`, () => hasArrived(index));
   const arrived = makes.map((_, index) => taught[index]! || isSeen(PLAIN, index));
   for (const receiver of receivers) receiver.stop();
   senders.end();
