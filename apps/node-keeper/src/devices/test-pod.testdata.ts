@@ -53,6 +53,8 @@ export const createTestPod = (name: string): TestPod => {
     ...[NODE, NODE_6].map((address) => `neigh add ${address} lladdr ${NODE_MAC} dev eth0`),
     ...[NODE, NODE_6].map((address) => `route add default via ${address}`),
   ]);
+  // What is sent before the kernel has noticed that the link is up is dropped.
+  for (let looks = 0; looks < 1000 && !ip('link', 'show', 'eth0').includes('state UP'); looks++);
   const nft = (...argv: string[]): string => run('ip', 'netns', 'exec', outside, 'nft', ...argv);
   nft('add table netdev seen; add chain netdev seen in { type filter hook ingress device eth0 priority 0; }');
   const lines = (text: string): string[] =>
