@@ -291,7 +291,8 @@ test('an agent that starts announces the addresses that one before it took: that
   );
   await (await open('gateway')).pass();
   const neighbor = (): string => bed.network.run('partner', 'ip', 'neigh', 'show', address);
-  await expect.poll(neighbor, { timeout: 5000 }).not.toContain('00:66');
+  await until('the neighbor knows the new owner', () => !neighbor().includes('00:66'));
+  expect(neighbor()).toContain('lladdr');
 });
 
 test('an address outside of every network of the node is a problem that names it', async () => {

@@ -17,6 +17,7 @@ const MULTIPLIER = 3;
 
 /** What is in the kernel changes without a word to the test. */
 const LOOK_EVERY_MS = 5;
+const LATE_MS = 45_000;
 
 export interface TestNode {
   readonly name: string;
@@ -77,9 +78,16 @@ const makeNode = (name: string, number: number, folder: string): TestNode => {
     until(isSo) {
       const began = performance.now();
       let notYet = began;
-      const { promise, resolve } = Promise.withResolvers<number>();
+      const { promise, resolve, reject } = Promise.withResolvers<number>();
       const looking = setInterval(() => look(), LOOK_EVERY_MS);
-      const stop = (): void => clearInterval(looking);
+      const late = setTimeout(() => {
+        stop();
+        reject(new Error(`not within ${LATE_MS} ms: what is waited for at ${name}`));
+      }, LATE_MS);
+      const stop = (): void => {
+        clearInterval(looking);
+        clearTimeout(late);
+      };
       look = () => {
         if (!isSo(node.health)) {
           notYet = performance.now();
