@@ -272,7 +272,8 @@ describe('a pod that is a device', () => {
     const [keeper, pid] = await started(makeKeeper({ podStart, longestLookMs: 1000 }));
     const podUID = '0f6e5b1c-2222-4222-8333-444455556666';
     writeFileSync(join(folders().unitsDir, `${podUID}.json`), JSON.stringify(unitOf({ podUID, netns: other.netns })));
-    await keeper.tend(performance.now()); // the slow one is begun, and is not waited for
+    const look = keeper.tend(performance.now()).then(() => 'looked'); // the slow one is begun
+    expect(await Promise.race([look, sleep(5000, 'waits')])).toBe('looked');
     process.kill(pid, 'SIGKILL');
     await until('it has ended', () => !isAlive(pid));
     await tendUntil(keeper, 'another process', device);
