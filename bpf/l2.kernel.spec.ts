@@ -189,7 +189,7 @@ test('16 MiB of TCP arrive whole', async () => {
   await once(server.stdout, 'data');
   let text = '';
   server.stdout.on('data', (data: Buffer) => void (text += data.toString()));
-  execFileSync('nsenter', [`--net=${near.ns.path}`, process.execPath, '-e', send], { timeout: 80_000 });
+  execFileSync('nsenter', [`--net=${near.ns.path}`, process.execPath, '-e', send], { timeout: 20_000 });
   await once(server, 'close');
   expect(Number(text)).toBe(bytes);
   expect(a.l2.counts().drop_superpacket).toBeUndefined();

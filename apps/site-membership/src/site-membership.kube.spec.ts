@@ -451,10 +451,14 @@ test('620 nodes make slices of 500 and 120, and 450 of them one', async () => {
   const names = nodeNames(620);
   await inBatches(names, (name) => createNode(nodes(), { name, internalIPs: [addressOf(name)] }));
   start();
-  await until('two slices', async () => JSON.stringify(await sizes()) === JSON.stringify({ 'a-0': 500, 'a-1': 120 }));
+  await until(
+    'two slices',
+    async () => JSON.stringify(await sizes()) === JSON.stringify({ 'a-0': 500, 'a-1': 120 }),
+    30_000,
+  );
   expect((await slices().get('a-1')).nodes?.[0]?.name).toBe('n0500');
   await inBatches(names.slice(450), (name) => nodes().delete(name));
-  await until('one slice', async () => JSON.stringify(await sizes()) === JSON.stringify({ 'a-0': 450 }));
+  await until('one slice', async () => JSON.stringify(await sizes()) === JSON.stringify({ 'a-0': 450 }), 30_000);
   await until('status', async () => (await sites().get('a')).status?.sliceCount === 1);
 });
 

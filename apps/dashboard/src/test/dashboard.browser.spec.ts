@@ -137,7 +137,7 @@ test('what breaks is on the page without a reload, with what stands in, and goes
   await page.getByText('8 of 8').waitFor();
   for (const [node, report] of reportsOf())
     if (node !== 's1-g1') await cluster.report(node, withoutPeer(report, 's1-g1'));
-  await page.getByText('traffic goes by s1-g2 instead').waitFor();
+  await page.getByText('traffic goes by s1-g2 instead').waitFor({ timeout: 8000 });
   await page.goto(`${cluster.url}#/nodes/s1-w1`);
   await page.getByRole('row', { name: /s1-g1/ }).first().getByText('Unhealthy').first().waitFor();
   await page.goto(`${cluster.url}#/matrix/s1/s2`);

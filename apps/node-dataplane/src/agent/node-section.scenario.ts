@@ -65,13 +65,9 @@ const main = async (): Promise<Report> => {
   await addPod();
   await until('the pod is guarded', () => table().includes(MAC));
   const startMs = performance.now();
-  let repairedMs = 0; // at the last look before it was
   run('nft', 'delete', 'table', 'bridge', 'unbounded_pods');
-  await until('the guard is there again', () => {
-    const isThere = table().includes(MAC);
-    if (!isThere) repairedMs = performance.now() - startMs;
-    return isThere;
-  });
+  await until('the guard is there again', () => table().includes(MAC));
+  const repairedMs = performance.now() - startMs;
 
   const blocked = join(STATE_FOLDER, 'pods.json.new');
   mkdirSync(blocked);

@@ -28,7 +28,7 @@ const makePod = (): readonly PodAttachment[] => {
 
 const isReached = (): boolean => {
   try {
-    run('ping', '-c', '1', '-w', '3', '-i', '0.2', POD); // again until there is an answer
+    run('ping', '-c', '1', '-W', '2', '-i', '0.2', POD);
     return true;
   } catch {
     return false;

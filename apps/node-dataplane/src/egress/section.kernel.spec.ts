@@ -291,7 +291,7 @@ test('an agent that starts announces the addresses that one before it took: that
   );
   await (await open('gateway')).pass();
   const neighbor = (): string => bed.network.run('partner', 'ip', 'neigh', 'show', address);
-  await until('the neighbor knows the new owner', () => !neighbor().includes('00:66'));
+  await until('the neighbor knows the new owner', () => !neighbor().includes('00:66'), 5000);
   expect(neighbor()).toContain('lladdr');
 });
 

@@ -227,7 +227,7 @@ describe.each([
         node.skip(5000);
         await section!.pass();
       }
-      await until('our rule is back', isOpen);
+      await until('our rule is back', isOpen, 5000);
       expect(await arrivals(rule), rule.what).toEqual([rule.arrives, rule.arrives]);
     }
   });
@@ -247,7 +247,7 @@ test('a table that goes and comes back with its firewall is opened again', async
   node.run(['nft', 'delete', 'table', 'ip', 'filter']);
   await until('no table is left to open', async () => (await node.iptables.find()).length === 1);
   node.restore();
-  await until('our rule is back', () => node.saved().join() === before.join());
+  await until('our rule is back', () => node.saved().join() === before.join(), 5000);
   expect(before[0]).toContain('unbounded');
   await node.close();
 });

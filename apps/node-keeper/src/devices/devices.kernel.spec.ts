@@ -82,7 +82,7 @@ const tendUntil = async <T>(keeper: Keeper, what: string, found: () => T | undef
     await keeper.tend(performance.now());
     const value = found();
     if (value !== undefined && value !== false) return value;
-    if (performance.now() - began > 45_000) throw new Error(`not within 45000 ms: ${what}`);
+    if (performance.now() - began > 15_000) throw new Error(`not within 15000 ms: ${what}`);
     await sleep(20);
   }
 };

@@ -36,7 +36,7 @@ wait $sender`;
 test('a flow whose server answers late has a gap, and has lost nothing', () => {
   const { lost, largestGapMillis } = flowWhile('server');
   expect(lost).toBe(0);
-  expect(largestGapMillis).toBeGreaterThan(STOP_MS / 2); // without the moments in which the sender itself was late
+  expect(largestGapMillis).toBeGreaterThan(STOP_MS * 0.9);
 });
 
 test('a flow whose sender had to wait has no gap: no answer was due', () => {

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { GroupMap } from '../../data-path/ebpf/map-groups.ts';
 import type { Health } from './health.ts';
 import type { HealthGroup } from './messages.ts';
-import { are, areAnswering, makeNodes, planOf, type TestNode, type TestNodes } from './nodes.scenario.ts';
+import { are, makeNodes, planOf, type TestNode, type TestNodes } from './nodes.scenario.ts';
 
 /**
  * A worker and the two gateways of its pool, whose kernels forward or not while their agents live. A rule of nftables turns the echoes
@@ -126,7 +126,7 @@ test('a gateway that lives and does not forward leaves its groups, and comes bac
   console.log(`g1 left the group after ${Math.round(took)} ms`);
   expect(took).toBeLessThan(1000);
   await worker.until(forwardsAre({ g1: false, g2: true }));
-  expect(areAnswering()(worker.health)).toBe(true); // its agent answers all the time
+  expect(are('Healthy')(worker.health)).toBe(true); // its agent answers all the time
   await g1.until((health) => health.states().every(({ missesEchoes }) => missesEchoes === 'here'));
   forward(g1, true);
   await worker.until(weightsAre(1, 1));
@@ -254,7 +254,7 @@ describe('a gateway that forges echoes', () => {
       g1,
       Array.from({ length: 20_000 }, () => forged(1, 1n)),
     );
-    expect(areAnswering()(worker.health)).toBe(true);
+    expect(are('Healthy')(worker.health)).toBe(true);
     expect(weights()).toEqual([1, 1]);
   });
 });

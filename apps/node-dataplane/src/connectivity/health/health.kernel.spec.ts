@@ -3,16 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openUdp } from '@unbounded/netlink';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
-import {
-  are,
-  areAnswering,
-  INTERVAL_MS,
-  makeNodes,
-  planOf,
-  PORT,
-  type TestNode,
-  type TestNodes,
-} from './nodes.scenario.ts';
+import { are, INTERVAL_MS, makeNodes, planOf, PORT, type TestNode, type TestNodes } from './nodes.scenario.ts';
 
 /** Two nodes that probe each other. */
 
@@ -51,7 +42,9 @@ test('both ends see a path go and come back, in both families, also when only on
   expect(Math.min(...took)).toBeGreaterThan(2 * INTERVAL_MS - 50);
   b.unblock();
   await Promise.all([a.until(are('Healthy')), b.until(are('Healthy'))]);
-  await vi.waitFor(async () => expect(await a.metrics.render()).toContain('peers{family="6",state="Healthy"} 1'));
+  await vi.waitFor(async () =>
+    expect(await a.metrics.render()).toContain('unbounded_health_peers{family="6",state="Healthy"} 1'),
+  );
   const [text, states] = [await a.metrics.render(), a.health.states()];
   expect(text).toContain('unbounded_health_transitions_total{from="Degraded",to="Unhealthy"} 2');
   expect(states.every(({ rttMs }) => rttMs! > 0 && rttMs! < 1000)).toBe(true);
@@ -61,7 +54,7 @@ test('a restarted thread goes on from the verdicts of the one before', async () 
   await startBoth();
   await a.health.stop();
   await a.start().apply(planOf(a, [b]));
-  expect(areAnswering()(a.health)).toBe(true);
+  expect(are('Healthy')(a.health)).toBe(true);
   await a.until((health) => health.states().every(({ rttMs }) => rttMs !== undefined)); // b has answered the new thread
   a.block('udp', 'dport', String(PORT));
   await a.until(are('Unhealthy'));
@@ -75,7 +68,7 @@ test('peers whose agents start anew at the same time, one later than the other, 
   await Promise.all([a.health.stop(), b.health.stop()]);
   await a.start().apply(planOf(a, [b]));
   await delay(10 * INTERVAL_MS); // far more than it takes to give up a peer
-  expect(areAnswering()(a.health)).toBe(true);
+  expect(are('Healthy')(a.health)).toBe(true);
   await b.start().apply(planOf(b, [a]));
   await a.until((health) => health.states().every(({ rttMs }) => rttMs !== undefined));
   expect(await a.metrics.render()).not.toMatch(/to="Unhealthy"\} [1-9]/);
@@ -100,7 +93,7 @@ test('peers that are off do not delay the probes of those that answer', async ()
   }));
   await a.health.apply(planOf(a, [b], { probes: [...planOf(a, [b]).probes, ...off] }));
   await delay(6000); // twice what the kernel asks
-  expect(areAnswering('b')(a.health)).toBe(true);
+  expect(are('Healthy', 'b')(a.health)).toBe(true);
   expect(are('New', 'off-0', 'off-39')(a.health)).toBe(true);
   expect(await a.metrics.render()).not.toMatch(/to="Unhealthy"\} [1-9]/);
 });
@@ -196,7 +189,7 @@ test('a path that begins to lose large packets is found within ten seconds, whil
   const took = await a.until((health) => health.pathMtuBytes().get('b') === 1300);
   console.log(`black hole found after ${Math.round(took)} ms`);
   expect(took).toBeLessThan(10_000);
-  expect(areAnswering()(a.health)).toBe(true);
+  expect(are('Healthy')(a.health)).toBe(true);
 });
 
 test('a device that carries less than the pods may send counts as a narrower path', async () => {

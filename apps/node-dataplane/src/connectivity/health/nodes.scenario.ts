@@ -28,7 +28,7 @@ export interface TestNode {
   health: Health;
   /** Starts the thread (again). */
   start(mapPin?: string): Health;
-  /** Waits until it is so; for how long it was not, ms: at the last look before, since a test that is late itself says nothing of the node. */
+  /** Waits until it is so; the time that took, ms. @throws Error when it takes too long */
   until(isSo: (health: Health) => boolean): Promise<number>;
   run(...argv: string[]): string;
   /** With this as its standard input. */
@@ -77,7 +77,6 @@ const makeNode = (name: string, number: number, folder: string): TestNode => {
     },
     until(isSo) {
       const began = performance.now();
-      let notYet = began;
       const { promise, resolve, reject } = Promise.withResolvers<number>();
       const looking = setInterval(() => look(), LOOK_EVERY_MS);
       const late = setTimeout(() => {
@@ -89,13 +88,10 @@ const makeNode = (name: string, number: number, folder: string): TestNode => {
         clearTimeout(late);
       };
       look = () => {
-        if (!isSo(node.health)) {
-          notYet = performance.now();
-          return;
-        }
+        if (!isSo(node.health)) return;
         stop();
         look = () => undefined;
-        resolve(notYet - began);
+        resolve(performance.now() - began);
       };
       stopLooking.add(stop);
       return promise;
@@ -153,21 +149,10 @@ export const planOf = (node: TestNode, peers: readonly TestNode[], changes: Part
   ...changes,
 });
 
-const statesOf = (health: Health, names: readonly string[]): string[] =>
-  health.states().flatMap(({ node, state }) => (names.length === 0 || names.includes(node) ? [state] : []));
-
-/** Healthy, or Degraded: a probe was late, and nobody acts on it. Of the peers that are named, or all. */
-export const areAnswering =
-  (...names: readonly string[]) =>
-  (health: Health): boolean => {
-    const seen = statesOf(health, names);
-    return seen.length > 0 && seen.every((state) => state === 'Healthy' || state === 'Degraded');
-  };
-
 /** Whether a node sees its peers so, in both families; all of them where none is named. */
 export const are =
   (state: string, ...names: readonly string[]) =>
   (health: Health): boolean => {
-    const seen = statesOf(health, names);
-    return seen.length > 0 && seen.every((each) => each === state);
+    const seen = health.states().filter(({ node }) => names.length === 0 || names.includes(node));
+    return seen.length > 0 && seen.every((peer) => peer.state === state);
   };

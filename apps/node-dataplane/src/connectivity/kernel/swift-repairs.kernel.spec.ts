@@ -82,7 +82,7 @@ test('flushed routes of both families are put back', async () => {
   const before = routes();
   for (const family of ['-4', '-6'])
     run('ip', family, 'route', 'flush', 'table', 'all', 'proto', String(ROUTE_PROTOCOL));
-  await until('they are back', () => routes() === before);
+  await until('they are back', () => routes() === before, 2000);
   expect(note()).toMatch(/^routes were removed .* and put back \(30\d\)/);
 });
 
@@ -92,15 +92,15 @@ test('flushed rules are put back', async () => {
     .filter((line) => line.includes('252'));
   expect(before).toHaveLength(2);
   for (const family of ['-4', '-6']) run('ip', family, 'rule', 'flush');
-  await until('they are back', () => before.every((line) => rules().includes(line)));
+  await until('they are back', () => before.every((line) => rules().includes(line)), 2000);
   expect(note()).toContain('rules were removed');
 });
 
 test('forwarding that is turned off is on again, and a device’s setting as it was', async () => {
   sysctl('net.ipv4.ip_forward', '0');
-  await until('it is on', () => read('net.ipv4.ip_forward') === '1');
+  await until('it is on', () => read('net.ipv4.ip_forward') === '1', 2000);
   sysctl('net.ipv4.conf.dev0.rp_filter', '1');
-  await until('it is loose', () => read('net.ipv4.conf.dev0.rp_filter') === '2');
+  await until('it is loose', () => read('net.ipv4.conf.dev0.rp_filter') === '2', 2000);
   expect(note()).toBe(
     'net.ipv4.ip_forward was changed and set again; net.ipv4.conf.dev0.rp_filter was changed and set again',
   );
@@ -108,6 +108,6 @@ test('forwarding that is turned off is on again, and a device’s setting as it 
 
 test('a device that goes takes its routes along, and nobody tries to put them back', async () => {
   run('ip', 'link', 'del', 'dev0');
-  await until('they are gone', () => routes() === '');
+  await until('they are gone', () => routes() === '', 2000);
   expect(note()).toBe('');
 });
