@@ -243,6 +243,7 @@ describe('a pod', () => {
     await expect(adding.givenUp()).rejects.toThrow('it waits for a key from tailnet-registrar');
     // Its identity stays: the next try may be luckier.
     expect([agent.list().length, unit()?.netns, existsSync(podFolder())]).toEqual([1, '/run/netns/a', true]);
+    expect(agent.observe().pendingRemovals).toBe(0);
   });
 
   test('waits for no other one, whose process hangs', async () => {
