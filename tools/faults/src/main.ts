@@ -1,7 +1,6 @@
-import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import { type Fault, parsePatch } from './patch-file.ts';
+import { type KnownFault, readFaults } from './known-faults.ts';
 import { runTests } from './test-run.ts';
 import { copyTree, type TreeCopy } from './tree-copy.ts';
 import { badCatcher, missedBy } from './verdict.ts';
@@ -9,14 +8,12 @@ import { badCatcher, missedBy } from './verdict.ts';
 /** Puts every known fault back, each alone in a copy of the tree, and expects the tests that it names to notice. See README.md. */
 
 const root = resolve(import.meta.dirname, '../../..');
-const patchOf = ({ name }: Fault): string => join(root, 'tools/faults', `${name}.patch`);
+const patchOf = ({ path }: KnownFault): string => join(root, path);
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-const readFaults = (wanted: readonly string[]): Fault[] => {
-  const faults = globSync('tools/faults/*.patch', { cwd: root })
-    .sort()
-    .map((path) => parsePatch(path, readFileSync(join(root, path), 'utf8')));
-  const isWanted = ({ id, name }: Fault): boolean =>
+const chosen = (wanted: readonly string[]): KnownFault[] => {
+  const faults = readFaults(root);
+  const isWanted = ({ id, name }: KnownFault): boolean =>
     wanted.length === 0 || wanted.includes(id) || wanted.includes(name);
   const unknown = wanted.filter((text) => !faults.some(({ id, name }) => text === id || text === name));
   if (unknown.length > 0)
@@ -25,7 +22,7 @@ const readFaults = (wanted: readonly string[]): Fault[] => {
 };
 
 /** Why a fault was not caught; none: every test that it names noticed it. */
-const tryFault = async (copy: TreeCopy, fault: Fault): Promise<string[]> => {
+const tryFault = async (copy: TreeCopy, fault: KnownFault): Promise<string[]> => {
   const touchesPrograms = fault.changed.some((path) => path.startsWith('bpf/'));
   try {
     copy.apply(patchOf(fault));
@@ -47,7 +44,7 @@ const tryFault = async (copy: TreeCopy, fault: Fault): Promise<string[]> => {
 const secondsSince = (startedMs: number): string => `${((performance.now() - startedMs) / 1000).toFixed(1)} s`;
 
 /** Says how a fault went. @returns whether it was caught */
-const judge = async (copy: TreeCopy, fault: Fault): Promise<boolean> => {
+const judge = async (copy: TreeCopy, fault: KnownFault): Promise<boolean> => {
   const beganMs = performance.now();
   const problems = await tryFault(copy, fault);
   const tests = fault.catchers.map(({ project, test }) => `${project} "${test}"`).join(' and ');
@@ -57,7 +54,7 @@ const judge = async (copy: TreeCopy, fault: Fault): Promise<boolean> => {
 };
 
 /** A copy for each processor: most faults are caught by one spec file, which keeps one busy. @returns how many were not caught */
-const tryAll = async (first: TreeCopy, faults: readonly Fault[]): Promise<number> => {
+const tryAll = async (first: TreeCopy, faults: readonly KnownFault[]): Promise<number> => {
   using copies = new DisposableStack();
   const waiting = faults.values();
   let missed = 0;
@@ -74,7 +71,7 @@ const tryAll = async (first: TreeCopy, faults: readonly Fault[]): Promise<number
 };
 
 const main = async (wanted: readonly string[]): Promise<boolean> => {
-  const faults = readFaults(wanted);
+  const faults = chosen(wanted);
   using copy = copyTree(root);
   copy.buildPrograms();
   const startedMs = performance.now();

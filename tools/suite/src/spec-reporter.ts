@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
+import { absentTests, type KnownFault, readFaults } from '@unbounded/faults/known-faults';
 import type { SpecResult } from './results.ts';
 
 /** Vitest's own JSON reporter leaves out the time of imports and hooks, where most of a spec's time can be. */
@@ -12,18 +13,28 @@ const slowestOf = (tests: readonly TestCase[]): SpecResult['slowestTest'] =>
     .map((test) => ({ name: test.fullName, seconds: (test.diagnostic()?.duration ?? 0) / MS_PER_SECOND }))
     .toSorted((a, b) => b.seconds - a.seconds)[0];
 
-const resultOf = (module: TestModule): SpecResult => {
+/** As faults name tests; also of tests that a run leaves out. A file that cannot be loaded has none. */
+const absentIn = (module: TestModule, faults: readonly KnownFault[], file: string): string[] => {
+  const names = [...module.children.allTests()].map(({ fullName }) => fullName.replaceAll(' > ', ' '));
+  return names.length === 0 ? [] : absentTests(faults, { project: module.project.name, file, names });
+};
+
+const resultOf = (module: TestModule, faults: readonly KnownFault[]): SpecResult => {
   const { environmentSetupDuration, prepareDuration, collectDuration, setupDuration, duration } = module.diagnostic();
   const tests = [...module.children.allTests()];
   const failed = tests.filter((test) => test.result().state === 'failed').map(({ fullName }) => fullName);
   const file = relative(process.cwd(), module.moduleId);
+  const absent = absentIn(module, faults, file);
+  // Vitest knows nothing of them.
+  for (const problem of absent) console.error(`FAILED ${file}: ${problem}`);
+  if (absent.length > 0) process.exitCode = 1;
   return {
     file,
     project: module.project.name,
     seconds: (environmentSetupDuration + prepareDuration + collectDuration + setupDuration + duration) / MS_PER_SECOND,
     tests: tests.length,
     // A file that cannot be loaded and a hook that fails have no failed test.
-    failed: failed.length === 0 && module.state() === 'failed' ? [file] : failed,
+    failed: [...(failed.length === 0 && module.state() === 'failed' ? [file] : failed), ...absent],
     slowestTest: slowestOf(tests),
     skipped: tests.filter((test) => test.result().state === 'skipped').length,
   };
@@ -34,6 +45,8 @@ export default class SpecReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const file = process.env['UNBOUNDED_SPEC_RESULTS'];
     if (file === undefined) throw new Error('UNBOUNDED_SPEC_RESULTS is not set: it must name the file for the results');
-    writeFileSync(file, JSON.stringify({ run: process.env['UNBOUNDED_SPEC_RUN'], specs: modules.map(resultOf) }));
+    const faults = readFaults(process.cwd());
+    const specs = modules.map((module) => resultOf(module, faults));
+    writeFileSync(file, JSON.stringify({ run: process.env['UNBOUNDED_SPEC_RUN'], specs }));
   }
 }
