@@ -38,7 +38,11 @@ const flowAcross = async (seconds: number, disturb: () => Promise<void>) => {
 };
 
 /** The one layout of the eBPF maps that is in use on a node. */
-const layoutAt = (node: string): string => onNode(node, 'ls', dirname(PIN_FOLDER)).trim();
+const layoutAt = (node: string): string => {
+  const layouts = onNode(node, 'ls', dirname(PIN_FOLDER)).match(/^v\d+$/gm);
+  expect(layouts, node).toHaveLength(1);
+  return layouts![0];
+};
 
 /** Number of the eBPF program at the anchor. bpftool of Debian 12 does not know tcx links; our own library does. */
 const programAt = (node: string): number => {
