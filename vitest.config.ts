@@ -10,6 +10,8 @@ import { multiplyRuns, PROPERTY_RUNS } from './tools/suite/src/property-runs.ts'
 /** One project for each row of tools/suite/src/layers.ts: the name of a spec file says where it runs. */
 
 const timesCases = Number(process.env[PROPERTY_RUNS] ?? 1);
+/** In a virtual machine (tools/vm/run), which may be emulated. */
+const timesSlower = process.env['IN_VM'] ? 10 : 1;
 
 /** The path of the pool's socket, of this run and this layer. */
 const apiServers = (layer: string) => ({
@@ -36,8 +38,8 @@ const projects = LAYERS.map((layer, order) => {
       // Layers run one after another, also when vitest is started by hand for all.
       sequence: { groupOrder: order },
       // Longer than `until` waits, so that a failure says what did not happen.
-      testTimeout: (isUnit ? 60_000 : 120_000) * timesCases,
-      hookTimeout: isUnit ? 60_000 : 120_000,
+      testTimeout: (isUnit ? 60_000 : 120_000) * timesCases * timesSlower,
+      hookTimeout: (isUnit ? 60_000 : 120_000) * timesSlower,
       expect: { poll: { timeout: 45_000 } }, // as long as `until`
     },
   };

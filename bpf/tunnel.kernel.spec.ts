@@ -149,10 +149,9 @@ test('a MAC that is not the device’s own does not matter: the receiver takes w
 });
 
 test('a receiver without a program takes packets that carry its own MAC, though its tunnel is at another address', async () => {
-  for (const attachment of b.attachments) {
-    if (attachment.via === 'tcx') attachment.link.detach();
-    else await b.net.trafficControl.deleteClsact(b.tunnel);
-  }
+  const [, atTunnel] = b.attachments;
+  if (atTunnel!.via === 'tcx') atTunnel!.link.detach();
+  else await b.net.trafficControl.deleteClsact(b.tunnel);
   await b.net.addresses.replace({ link: (await b.net.links.get('wire1'))!.index, address: '192.0.2.77/24' });
   const hop = {
     remote: '192.0.2.77',

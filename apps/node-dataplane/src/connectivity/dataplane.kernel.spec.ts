@@ -25,7 +25,7 @@ describe.each([
   let report: Report;
   beforeAll(() => {
     report = run(...argv);
-  }, 120_000);
+  });
 
   describe('a plan that is applied', () => {
     test('is whole after the first pass', () => {

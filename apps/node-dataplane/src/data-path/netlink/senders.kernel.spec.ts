@@ -86,7 +86,7 @@ beforeAll(() => {
   const printed = execFileSync('unshare', argv, { encoding: 'utf8', input, maxBuffer: 64 << 20 });
   report = JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;
   outcomes = new Map(all.map(({ what }, index) => [what, report.outcomes[index]!]));
-}, 120_000);
+});
 
 test.each(FINE)('$what: is taken', ({ what, shot }) => {
   expect(outcomes.get(what)).toBe(report.delivering.includes(shot.protocol) ? 'arrived' : 'passed');
