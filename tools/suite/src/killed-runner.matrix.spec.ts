@@ -14,9 +14,10 @@ const root = join(import.meta.dirname, '../../..');
 const AT_WORK: readonly (readonly [layer: string, spec: string, program: RegExp])[] = [
   ['unit', 'libs/topology', /vitest\/dist\/workers/],
   ['bpf', 'bpf', /vitest\/dist\/workers/],
-  ['fuzz', 'tools/fuzz/src/harnesses', /\.fuzz/],
+  ['fuzz', 'tools/fuzz/src/c.fuzz', /\.fuzz\.c/],
   ['kernel', 'apps/node-dataplane/src/connectivity/paths', /wireguard-go/],
   ['kube', 'libs/controller-runtime/src/informer', /kube-apiserver/],
+  ['browser', 'apps/dashboard/src/test', /chromium/],
   ['lab', 'tools/rig/src', /kubelet --config/],
   ['vm', 'tools/rig/src', /qemu-system/],
   ['faults', 'W-05', /vitest\/dist\/workers/],
