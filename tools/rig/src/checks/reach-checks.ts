@@ -16,12 +16,12 @@ const podTargets = (pod: Pod): Target[] =>
   pod.ips.map((address) => ({ name: pod.name, address, port: ECHO_PORT, checks: ['icmp', 'udp', 'tcp'] }));
 
 /** A pod has the family of some of the node's addresses only. */
-const nodeTargets = ({ layout, nodePort }: Ground, node: LabNode): Target[] =>
+const nodeTargets = ({ layout, nodePort, nodesAnswerUdp }: Ground, node: LabNode): Target[] =>
   node.internalIps
     .filter((address) => layout.families.includes(familyOf(address)))
     .flatMap((address): Target[] => [
       { name: node.name, address, port: nodePort, checks: ['icmp', 'connect'] },
-      { name: node.name, address, port: NODE_ECHO_PORT, checks: ['udp'] },
+      ...(nodesAnswerUdp ? [{ name: node.name, address, port: NODE_ECHO_PORT, checks: ['udp' as const] }] : []),
     ]);
 
 /** What every check of a lab needs to know. */
@@ -32,6 +32,8 @@ export interface Ground {
   readonly mtu: number;
   /** TCP port that something listens on on every node. */
   readonly nodePort: number;
+  /** From the address that was asked. Agents of earlier versions left the choice to the kernel, which takes another one. */
+  readonly nodesAnswerUdp: boolean;
   readonly streamMebibytes: number;
   /** Runs the probe inside a pod. */
   readonly inPod: (pod: Pod, args: readonly string[], input?: string) => Promise<string>;

@@ -37,7 +37,10 @@ const countCheck = (layout: LabLayout, pods: readonly Pod[]): Check => {
 const LEGEND = 'rows send, columns answer: · everything passed, 2! two checks failed';
 
 /** Runs every check, prints the matrix and what failed. Returns whether all passed. */
-export const verify = async (layout: LabLayout): Promise<boolean> => {
+export const verify = async (
+  layout: LabLayout,
+  { nodesAnswerUdp = true }: Partial<Pick<Ground, 'nodesAnswerUdp'>> = {},
+): Promise<boolean> => {
   const start = Date.now();
   if (!existsSync(binary('probe'))) throw new Error(`${binary('probe')} is missing: run tools/setup lab`);
   initPid(layout.nodes[0]!.name); // a clear error when there is no lab
@@ -47,7 +50,7 @@ export const verify = async (layout: LabLayout): Promise<boolean> => {
   console.log(`${pods.length} test pods on ${layout.nodes.length} nodes, pod MTU ${mtu}`);
   using _echoes = await openNodeEchoes(layout);
   const ground: Ground = {
-    ...{ layout, pods, mtu, nodePort: proof.nodePort, streamMebibytes: proof.streamMebibytes },
+    ...{ layout, pods, mtu, nodesAnswerUdp, nodePort: proof.nodePort, streamMebibytes: proof.streamMebibytes },
     inPod: (pod, args, input) => inPod(layout, pod, args, input),
     egressSlices: () => egressSlices(layout),
   };
