@@ -58,7 +58,10 @@ const watchSlices = (controller: ReturnType<typeof createTestController>) => {
     if (!ended.signal.aborted) failure = error;
   });
   return {
-    count: () => [...steered.keys()].filter((uid) => translated.has(uid)).length,
+    count(): number {
+      if (failure !== undefined) throw failure as Error; // nothing more will be seen
+      return [...steered.keys()].filter((uid) => translated.has(uid)).length;
+    },
     seenMs: (uid: string): number => Math.max(steered.get(uid) ?? Infinity, translated.get(uid) ?? Infinity),
     stop: async () => {
       ended.abort();
