@@ -50,11 +50,20 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
 
   /** Until the node reaches every address, by both families. Before our firewall stands nothing is promised, and nothing is sent. */
   const carries = async (node: LabNode, limitMs: number): Promise<number> => {
-    const isGuarded = (): boolean => tryOnNode(node.name, 'nft', 'list', 'table', 'inet', NFT_TABLE) !== undefined;
+    // The sets of a new table come before its chains.
+    const isGuarded = (): boolean =>
+      tryOnNode(node.name, 'nft', 'list', 'chain', 'inet', NFT_TABLE, 'leaks') !== undefined;
     await timeUntil(`${node.name} has its firewall`, isGuarded, limitMs);
     const reachesAll = (): boolean => addresses.every((ip) => reaches(node, ip));
     return await timeUntil(`${node.name} reaches ${addresses.join(', ')}`, reachesAll, limitMs);
   };
+
+  const untilReady = (node: LabNode, limitMs: number): Promise<number> =>
+    timeUntil(
+      `the agent of ${node.name} reaches the API server`,
+      () => (tryOnNode(node.name, 'curl', '-sf', 'http://127.0.0.1:9998/readyz') ?? '') !== '',
+      limitMs,
+    );
 
   const restartAgent = async (node: LabNode, env: NodeJS.ProcessEnv = {}): Promise<void> => {
     await stopAgent(node.name, NODE_AGENT, 'SIGKILL');
@@ -149,11 +158,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
       await carries(worker, BOOT_MS);
       await repairsDrift(worker);
       stepClock(worker.name, 0);
-      await timeUntil(
-        'the agent reaches the API server again',
-        () => (tryOnNode(worker.name, 'curl', '-sf', 'http://127.0.0.1:9998/readyz') ?? '') !== '',
-        HEALED_MS,
-      );
+      await untilReady(worker, HEALED_MS);
     });
     await restartAgent(worker);
     expect(day).toEqual(NOTHING);
@@ -222,6 +227,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     const day = await duringTraffic(layout, node, async () => {
       for (const family of ['-4', '-6']) onNode(node.name, 'ip', family, 'route', 'delete', 'default');
       await restartAgent(node);
+      await untilReady(node, BOOT_MS);
       await repairsDrift(node);
       await timeUntil('it reaches its site', async () => reaches(node, (await podOn(layout, 's1-w1')).ip), BOOT_MS);
       onNode(node.name, 'ip', '-4', 'route', 'add', ...four.split(' '));
