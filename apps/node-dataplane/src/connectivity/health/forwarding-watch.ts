@@ -152,35 +152,41 @@ const tunnelsOf = ({ tunnels, wireGuard }: KernelPlan): string[] => [
 
 const textOf = ({ family, table, chain }: Blocker): string => `${family} ${table} ${chain}`;
 
-export const createForwardingWatch = (options: ForwardingWatchOptions): ForwardingWatch => {
-  const { logger, metrics, onFound } = options;
+/** The chain that was seen to drop echoes, and its metric. */
+const createBlockerSeen = (metrics: Metrics) => {
   const blocked = metrics.gauge({
     name: 'unbounded_forwarding_blocked',
     help: 'Whether echoes showed that a chain of the host drops packets of the overlay, by table and chain.',
     labels: ['family', 'table', 'chain'],
   });
+  let seen: Blocker | undefined;
+  const set = ({ family, table, chain }: Blocker, value: 0 | 1): void => blocked.set({ family, table, chain }, value);
+  return {
+    get: () => seen,
+    isNews: (found: Blocker): boolean => !seen || textOf(found) !== textOf(seen),
+    show(next: Blocker | undefined): void {
+      if (seen && (!next || textOf(next) !== textOf(seen))) set(seen, 0);
+      if (next) set(next, 1);
+      seen = next;
+    },
+  };
+};
+
+export const createForwardingWatch = (options: ForwardingWatchOptions): ForwardingWatch => {
+  const { logger, onFound } = options;
+  const blocker = createBlockerSeen(options.metrics);
   const ended = new AbortController();
   let [isTracing, isTraced] = [false, false];
+  /** The last trace was for one peer alone. */
+  let wasDoubtful = false;
   let againMs = AGAIN_MS;
-  let blocker: Blocker | undefined;
   let tracedMs = -Infinity;
   let events: NodeEvent[] = [];
 
-  const show = (next: Blocker | undefined): void => {
-    if (blocker && (!next || textOf(next) !== textOf(blocker))) {
-      const { family, table, chain } = blocker;
-      blocked.set({ family, table, chain }, 0);
-    }
-    if (next) {
-      const { family, table, chain } = next;
-      blocked.set({ family, table, chain }, 1);
-    }
-    blocker = next;
-  };
   const onTraced = (fault: ForwardingFault, devices: readonly string[], found: Blocker | undefined): void => {
-    const isNews = found !== undefined && (!blocker || textOf(found) !== textOf(blocker));
+    const isNews = found !== undefined && blocker.isNews(found);
     againMs = isNews || !isTraced ? AGAIN_MS : Math.min(2 * againMs, AGAIN_AT_LAST_MS);
-    show(found);
+    blocker.show(found);
     [isTracing, isTraced] = [false, true];
     const [problem] = faultProblems(fault, { blocker: found, isTraced: true, devices });
     if (isNews && problem) {
@@ -194,7 +200,7 @@ export const createForwardingWatch = (options: ForwardingWatchOptions): Forwardi
     const longestMs = Math.max(0, ...plan.probes.map(({ intervalMs }) => intervalMs));
     const forMs = Math.min(Math.max(SHORTEST_TRACE_MS, 3 * longestMs), LONGEST_TRACE_MS);
     tracedMs = performance.now();
-    isTracing = true;
+    [isTracing, wasDoubtful] = [true, fault.isDoubtful];
     trace(options, { senders: sendersOf(plan, fault), devices: [DEVICES.echo, ...devices], forMs }, ended.signal)
       .then((found) => onTraced(fault, devices, found))
       .catch((error: unknown) => {
@@ -207,12 +213,15 @@ export const createForwardingWatch = (options: ForwardingWatchOptions): Forwardi
     look(plan, peers) {
       const fault = forwardingFault(peers);
       if (!fault) {
-        show(undefined);
+        blocker.show(undefined);
         if (!isTracing) [isTraced, tracedMs, againMs] = [false, -Infinity, AGAIN_MS];
         return told([], peers);
       }
+      const isSurerNow = wasDoubtful && !fault.isDoubtful && !blocker.get();
+      // What one peer alone made it look for says nothing of the packets of others.
+      if (!isTracing && isSurerNow) [isTraced, tracedMs, againMs] = [false, -Infinity, AGAIN_MS];
       if (!isTracing && performance.now() - tracedMs > againMs) begin(plan, fault);
-      return told(faultProblems(fault, { blocker, isTraced, devices: tunnelsOf(plan) }), peers);
+      return told(faultProblems(fault, { blocker: blocker.get(), isTraced, devices: tunnelsOf(plan) }), peers);
     },
     takeEvents() {
       const taken = events;

@@ -40,14 +40,15 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     );
     return both.map((one) => `${one?.status} ${one?.reason} ${one?.message}`).join('\n');
   };
-  const tells = (node: string, text: RegExp): Promise<number> =>
-    timeUntil(`${node} tells ${text}`, async () => text.test(await conditions(node)), TOLD_WITHIN_MS);
-  const isWell = (node: string): Promise<number> =>
-    timeUntil(
-      `${node} is well`,
-      async () => /^True EchoesReturn .*\nFalse InSync /.test(await conditions(node)),
-      TOLD_WITHIN_MS,
-    );
+  const says = async (node: string, what: string, text: RegExp): Promise<void> => {
+    let said = '';
+    const isSo = async (): Promise<boolean> => text.test((said = await conditions(node)));
+    await timeUntil(`${node} ${what}`, isSo, TOLD_WITHIN_MS).catch((error: Error) => {
+      throw new Error(`${error.message}; it says ${said}`);
+    });
+  };
+  const tells = (node: string, text: RegExp): Promise<void> => says(node, `tells ${text}`, text);
+  const isWell = (node: string): Promise<void> => says(node, 'is well', /^True EchoesReturn .*\nFalse InSync /);
   const poolSays = (text: RegExp) => async (): Promise<boolean> => {
     const { items } = JSON.parse(await kubectl(layout, ['get', 'gatewaypools', '-o', 'json'])) as {
       items: { status?: { conditions?: { type: string; status: string; reason: string; message: string }[] } }[];
