@@ -27,7 +27,8 @@ const block = (node: string): void => noForwarding(node).begin();
 const unblock = (node: string): void => noForwarding(node).end();
 
 /**
- * By turns: with the netlink data path a flow stays with the gateway to which it went, and is back at another only when that one fails.
+ * By turns. While a next-hop group has one member alone, Linux counts no bucket of it as used (`ip nexthop bucket`): with the netlink data
+ * path, where all flows between two pods have one bucket, they are back at the other gateway with it, and half of the turns meet none.
  */
 const GATEWAYS = ['s1-g1', 's1-g2'] as const;
 
@@ -98,7 +99,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
       );
       if (back.some((ms) => ms > 0)) console.log(JSON.stringify({ moments, reports }));
       expect(gaps[Math.ceil(REPETITIONS * 0.95) - 1]!).toBeLessThanOrEqual(LONGEST_GAP_MS);
-      expect(gaps.filter((ms) => ms > 0).length).toBeGreaterThan(REPETITIONS / 2); // flows passed them
+      expect(gaps.filter((ms) => ms > 0).length).toBeGreaterThanOrEqual(REPETITIONS / 2); // flows passed them
       expect(Math.max(...back)).toBe(0);
     },
   );
