@@ -1,7 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { layerNamed, specsOf } from '@unbounded/suite/layers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from './targets.ts';
 
@@ -80,7 +81,7 @@ test.each([
     '--testTimeout',
     '240000',
     // By name: vitest takes a folder for a part of any path.
-    ...globSync(`${folder}/**/*.${project}.spec.ts`, { cwd: root, exclude: ['**/node_modules/**'] }),
+    ...specsOf(root, layerNamed(project)).filter((file) => file.startsWith(`${folder}/`)),
   );
   expect(reported() + (/^.*(runtime error|ERROR: AddressSanitizer).*$/m.exec(stderr)?.[0] ?? '')).toBe('');
   expect(status, `${stdout}\n${stderr}`).toBe(0);

@@ -13,31 +13,36 @@ const slowestOf = (tests: readonly TestCase[]): SpecResult['slowestTest'] =>
     .map((test) => ({ name: test.fullName, seconds: (test.diagnostic()?.duration ?? 0) / MS_PER_SECOND }))
     .toSorted((a, b) => b.seconds - a.seconds)[0];
 
+const fileOf = (module: TestModule): string => relative(process.cwd(), module.moduleId);
+
 /** As faults name tests; also of tests that a run leaves out. A file that cannot be loaded has none. */
-const absentIn = (module: TestModule, faults: readonly KnownFault[], file: string): string[] => {
+const absentIn = (module: TestModule, faults: readonly KnownFault[]): string[] => {
   const names = [...module.children.allTests()].map(({ fullName }) => fullName.replaceAll(' > ', ' '));
-  return names.length === 0 ? [] : absentTests(faults, { project: module.project.name, file, names });
+  return names.length === 0 ? [] : absentTests(faults, { project: module.project.name, file: fileOf(module), names });
 };
 
-const resultOf = (module: TestModule, faults: readonly KnownFault[]): SpecResult => {
+const resultOf = (module: TestModule): SpecResult => {
   const { environmentSetupDuration, prepareDuration, collectDuration, setupDuration, duration } = module.diagnostic();
   const tests = [...module.children.allTests()];
   const failed = tests.filter((test) => test.result().state === 'failed').map(({ fullName }) => fullName);
-  const file = relative(process.cwd(), module.moduleId);
-  const absent = absentIn(module, faults, file);
-  // Vitest knows nothing of them.
-  for (const problem of absent) console.error(`FAILED ${file}: ${problem}`);
-  if (absent.length > 0) process.exitCode = 1;
+  const file = fileOf(module);
   return {
     file,
     project: module.project.name,
     seconds: (environmentSetupDuration + prepareDuration + collectDuration + setupDuration + duration) / MS_PER_SECOND,
     tests: tests.length,
     // A file that cannot be loaded and a hook that fails have no failed test.
-    failed: [...(failed.length === 0 && module.state() === 'failed' ? [file] : failed), ...absent],
+    failed: failed.length === 0 && module.state() === 'failed' ? [file] : failed,
     slowestTest: slowestOf(tests),
     skipped: tests.filter((test) => test.result().state === 'skipped').length,
   };
+};
+
+/** Vitest knows nothing of tests that are not there: they are printed here, and fail the run. */
+const withAbsent = (result: SpecResult, absent: readonly string[]): SpecResult => {
+  for (const problem of absent) console.error(`FAILED ${result.file}: ${problem}`);
+  if (absent.length > 0) process.exitCode = 1;
+  return { ...result, failed: [...result.failed, ...absent] };
 };
 
 /** Writes the results of all spec files of a run to the file that UNBOUNDED_SPEC_RESULTS names, as JSON. */
@@ -46,7 +51,7 @@ export default class SpecReporter implements Reporter {
     const file = process.env['UNBOUNDED_SPEC_RESULTS'];
     if (file === undefined) throw new Error('UNBOUNDED_SPEC_RESULTS is not set: it must name the file for the results');
     const faults = readFaults(process.cwd());
-    const specs = modules.map((module) => resultOf(module, faults));
+    const specs = modules.map((module) => withAbsent(resultOf(module), absentIn(module, faults)));
     writeFileSync(file, JSON.stringify({ run: process.env['UNBOUNDED_SPEC_RUN'], specs }));
   }
 }

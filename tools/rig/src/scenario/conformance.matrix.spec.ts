@@ -7,8 +7,7 @@ import { up } from '../substrate/up.ts';
 
 /** The unmodified Kubernetes end-to-end suite, with pods in both sites. */
 
-/** Longer than the suite gives itself, so that its report is told. */
-const TEST = { timeout: 3_000_000 };
+const TEST = { timeout: 1_800_000 };
 
 afterEach(down, 60_000);
 

@@ -163,6 +163,20 @@ export const timeUntil = async (
   return Date.now() - start;
 };
 
+/** Waits until a text matches. @throws Error with what stands there instead, when the time is over */
+export const timeUntilMatch = async (
+  what: string,
+  read: () => Promise<string>,
+  pattern: RegExp,
+  limitMs: number,
+): Promise<number> => {
+  let last = '';
+  const matches = async (): Promise<boolean> => pattern.test((last = await read()));
+  return timeUntil(what, matches, limitMs).catch((error: Error) => {
+    throw new Error(`${error.message}; it says ${last}`);
+  });
+};
+
 interface Counters {
   readonly bytes: number;
   readonly dropped: number;

@@ -209,17 +209,19 @@ export const createForwardingWatch = (options: ForwardingWatchOptions): Forwardi
       });
   };
 
+  const startOver = (): void => void ([isTraced, tracedMs, againMs] = [false, -Infinity, AGAIN_MS]);
+
   return {
     look(plan, peers) {
       const fault = forwardingFault(peers);
       if (!fault) {
         blocker.show(undefined);
-        if (!isTracing) [isTraced, tracedMs, againMs] = [false, -Infinity, AGAIN_MS];
+        if (!isTracing) startOver();
         return told([], peers);
       }
       const isSurerNow = wasDoubtful && !fault.isDoubtful && !blocker.get();
       // What one peer alone made it look for says nothing of the packets of others.
-      if (!isTracing && isSurerNow) [isTraced, tracedMs, againMs] = [false, -Infinity, AGAIN_MS];
+      if (!isTracing && isSurerNow) startOver();
       if (!isTracing && performance.now() - tracedMs > againMs) begin(plan, fault);
       return told(faultProblems(fault, { blocker: blocker.get(), isTraced, devices: tunnelsOf(plan) }), peers);
     },

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NFT_TABLE } from '@unbounded/config/ownership';
 import { hexOf, routerAdvertisement } from '@unbounded/testing/packets';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { agentReady } from '../../apps/agent-state.ts';
 import { NODE_AGENT } from '../../apps/tokens.ts';
 import { stopAgent } from '../../apps/agents.ts';
 import { inNamespace, run } from '../../machine/command.ts';
@@ -59,11 +60,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
   };
 
   const untilReady = (node: LabNode, limitMs: number): Promise<number> =>
-    timeUntil(
-      `the agent of ${node.name} reaches the API server`,
-      () => (tryOnNode(node.name, 'curl', '-sf', 'http://127.0.0.1:9998/readyz') ?? '') !== '',
-      limitMs,
-    );
+    timeUntil(`the agent of ${node.name} is ready`, () => agentReady(node.name), limitMs);
 
   const restartAgent = async (node: LabNode, env: NodeJS.ProcessEnv = {}): Promise<void> => {
     await stopAgent(node.name, NODE_AGENT, 'SIGKILL');

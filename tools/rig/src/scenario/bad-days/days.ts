@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LabLayout, LabNode } from '../../layout/layout.ts';
 import type { Pod } from '../../checks/test-pod.ts';
-import { commandInPod, nodeCondition, startFlow, timeUntil } from '../scenario.ts';
+import { commandInPod, nodeCondition, startFlow, timeUntil, timeUntilMatch } from '../scenario.ts';
 import { watchUplinks } from './leaks.ts';
 import { tryOnNode } from '../../node/node.ts';
 import { probePods } from '../../substrate/probes.ts';
@@ -81,15 +81,11 @@ const untilDegraded = async (
   node: LabNode,
   { what, says, limitMs }: { readonly what: string; readonly says: RegExp; readonly limitMs: number },
 ): Promise<void> => {
-  let seen = '';
-  const isSo = async (): Promise<boolean> => {
+  const read = async (): Promise<string> => {
     const condition = await nodeCondition(layout, node.name, 'UnboundedNetworkDegraded');
-    seen = `${condition?.status} ${condition?.reason}: ${condition?.message}`;
-    return says.test(seen);
+    return `${condition?.status} ${condition?.reason}: ${condition?.message}`;
   };
-  await timeUntil(`${node.name} ${what}`, isSo, limitMs).catch((error: Error) => {
-    throw new Error(`${error.message}; it says ${seen}`);
-  });
+  await timeUntilMatch(`${node.name} ${what}`, read, says, limitMs);
 };
 
 /** The node's condition tells of the fault. */

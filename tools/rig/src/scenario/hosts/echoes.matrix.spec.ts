@@ -9,7 +9,7 @@ import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { lostMsAfter } from '../flow-losses.ts';
 import { allHealthy, noForwarding, setProbing } from '../outages.ts';
-import { flowDuring, nodeCondition, podOn, timeUntil } from '../scenario.ts';
+import { flowDuring, nodeCondition, podOn, timeUntil, timeUntilMatch } from '../scenario.ts';
 
 /** Nodes whose agents live while an administrator's table drops what they forward. */
 
@@ -27,9 +27,13 @@ const block = (node: string): void => noForwarding(node).begin();
 const unblock = (node: string): void => noForwarding(node).end();
 
 /**
- * By turns. While a next-hop group has one member alone, Linux counts no bucket of it as used (`ip nexthop bucket`): with the netlink data
- * path, where all flows between two pods have one bucket, they are back at the other gateway with it, and half of the turns meet none.
+ * Turns that meet a flow, at least. While a next-hop group has one member alone, Linux counts no bucket of it as used (`ip nexthop bucket`):
+ * with the netlink data path, where all flows between two pods have one bucket, they go back to the other gateway when it returns. Every
+ * second turn meets none where that is the same gateway for both directions.
  */
+const LEAST_MET = { ebpf: REPETITIONS / 2 + 1, netlink: REPETITIONS / 2 } as const;
+
+/** By turns. */
 const GATEWAYS = ['s1-g1', 's1-g2'] as const;
 
 describe.each(DATAPLANES)('data path %s', (dataplane) => {
@@ -41,15 +45,10 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     );
     return both.map((one) => `${one?.status} ${one?.reason} ${one?.message}`).join('\n');
   };
-  const says = async (node: string, what: string, text: RegExp): Promise<void> => {
-    let said = '';
-    const isSo = async (): Promise<boolean> => text.test((said = await conditions(node)));
-    await timeUntil(`${node} ${what}`, isSo, TOLD_WITHIN_MS).catch((error: Error) => {
-      throw new Error(`${error.message}; it says ${said}`);
-    });
-  };
-  const tells = (node: string, text: RegExp): Promise<void> => says(node, `tells ${text}`, text);
-  const isWell = (node: string): Promise<void> => says(node, 'is well', /^True EchoesReturn .*\nFalse InSync /);
+  const tells = (node: string, text: RegExp): Promise<number> =>
+    timeUntilMatch(`${node} tells ${text}`, () => conditions(node), text, TOLD_WITHIN_MS);
+  const isWell = (node: string): Promise<number> =>
+    timeUntilMatch(`${node} is well`, () => conditions(node), /^True EchoesReturn .*\nFalse InSync /, TOLD_WITHIN_MS);
   const poolSays = (text: RegExp) => async (): Promise<boolean> => {
     const { items } = JSON.parse(await kubectl(layout, ['get', 'gatewaypools', '-o', 'json'])) as {
       items: { status?: { conditions?: { type: string; status: string; reason: string; message: string }[] } }[];
@@ -99,7 +98,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
       );
       if (back.some((ms) => ms > 0)) console.log(JSON.stringify({ moments, reports }));
       expect(gaps[Math.ceil(REPETITIONS * 0.95) - 1]!).toBeLessThanOrEqual(LONGEST_GAP_MS);
-      expect(gaps.filter((ms) => ms > 0).length).toBeGreaterThanOrEqual(REPETITIONS / 2); // flows passed them
+      expect(gaps.filter((ms) => ms > 0).length).toBeGreaterThanOrEqual(LEAST_MET[dataplane]); // flows passed them
       expect(Math.max(...back)).toBe(0);
     },
   );
