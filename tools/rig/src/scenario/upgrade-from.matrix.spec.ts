@@ -34,8 +34,11 @@ import { probePods } from '../substrate/probes.ts';
  * path, and with pods that were there before. UNBOUNDED_UPGRADE_FROM names another commit.
  */
 
-/** The last one before self-declared facts were validated and pods were kept from spoofing. */
-const UPGRADE_FROM = process.env['UNBOUNDED_UPGRADE_FROM'] ?? 'd3a782d0b48c2c2e8203432d54c8a43f44ebfd15';
+/**
+ * The last one before the overlay had a boundary at every node. Its policies let an agent remove conditions of a later version
+ * (those of d3a782d0 and before do not, so that after a rollback their agents' reports can be refused).
+ */
+const UPGRADE_FROM = process.env['UNBOUNDED_UPGRADE_FROM'] ?? '959c27e042fcf2b32f94573859e6f3249e17fcf2';
 /**
  * Of a flow, when an agent of the former version writes its first table: on the netlink data path it drops what comes while the
  * kernel does not show its sets yet (tools/faults/H-X1-sets-of-pairs-shown-late.patch).
