@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { state } from './paths.ts';
 
@@ -70,8 +70,7 @@ const setWeight = (lab: string): void => {
 
 /**
  * Where the kernel has real-time scheduling by groups (RT_GROUP_SCHED, version 1), a new group has no time for it: nodes get theirs as a
- * machine of their own has it. Microseconds of each second; all nodes and the command itself have to do with 950,000, and the kernel refuses
- * more than there is (EINVAL).
+ * machine of their own has it. Microseconds of each second; all nodes and the command itself have to do with 950,000.
  */
 const RT_RUNTIME_US = { lab: 900_000, mostOfNode: 110_000 } as const;
 
@@ -79,19 +78,46 @@ const RT_RUNTIME_US = { lab: 900_000, mostOfNode: 110_000 } as const;
 export const realtimeOfNodeUs = (nodes: number): number =>
   Math.min(RT_RUNTIME_US.mostOfNode, Math.floor(RT_RUNTIME_US.lab / nodes));
 
+const realtimeFile = (folder: string): string => join(folder, 'cpu.rt_runtime_us');
+
 const setRealtime = (folder: string, runtimeUs: number): void => {
-  const path = join(folder, 'cpu.rt_runtime_us');
-  if (!existsSync(path)) return;
+  if (existsSync(realtimeFile(folder))) writeFileSync(realtimeFile(folder), String(runtimeUs));
+};
+
+const subgroups = (folder: string): string[] =>
+  readdirSync(folder)
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isDirectory());
+
+const hasProcesses = (folder: string): boolean =>
+  readFileSync(join(folder, 'cgroup.procs'), 'utf8') !== '' || subgroups(folder).some(hasProcesses);
+
+const releaseRealtime = (folder: string): void => {
+  subgroups(folder).forEach(releaseRealtime);
+  setRealtime(folder, 0);
+};
+
+const tryClaimRealtime = (lab: string): boolean => {
   try {
-    writeFileSync(path, String(runtimeUs));
+    setRealtime(lab, RT_RUNTIME_US.lab);
+    return true;
   } catch (error) {
-    throw new Error(
-      `${path} cannot be ${runtimeUs}: ${(error as Error).message} (EINVAL: other groups have that time)`,
-      {
-        cause: error,
-      },
-    );
+    // The kernel refuses more than there is.
+    if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error;
+    return false;
   }
+};
+
+/**
+ * Real time for the lab, also what a lab holds whose command was killed. There is none where another lab runs, or where the command's own
+ * group has none: nodes run without it, and their threads have a niceness only.
+ */
+const claimRealtime = (lab: string): boolean => {
+  if (tryClaimRealtime(lab)) return true;
+  subgroups(dirname(lab))
+    .filter((other) => other !== lab && basename(other).startsWith('unbounded-') && !hasProcesses(other))
+    .forEach(releaseRealtime);
+  return tryClaimRealtime(lab);
 };
 
 /**
@@ -103,8 +129,11 @@ export const makeNodeCgroup = (node: string, nodes: number): string[] =>
     const folder = join(lab, node);
     mkdirSync(folder, { recursive: true });
     setWeight(lab);
-    setRealtime(lab, RT_RUNTIME_US.lab);
-    setRealtime(folder, realtimeOfNodeUs(nodes));
+    if (claimRealtime(lab)) setRealtime(folder, realtimeOfNodeUs(nodes));
+    else
+      console.log(
+        `${node} has no real time (other groups have what ${realtimeFile(lab)} needs): its probes may be late`,
+      );
     if (lab.includes('/cpuset/')) [lab, folder].forEach(inheritCpuset);
     if (isVersion2()) writeFileSync(join(lab, 'cgroup.subtree_control'), subtreeControl(lab));
     return join(folder, 'cgroup.procs');
@@ -132,10 +161,7 @@ export const agentPids = (node: string, app: string): number[] => {
 };
 
 const removeTree = (folder: string): void => {
-  for (const entry of readdirSync(folder)) {
-    const path = join(folder, entry);
-    if (statSync(path).isDirectory()) removeTree(path);
-  }
+  subgroups(folder).forEach(removeTree);
   // The kernel lets a removed group go later, and counts its time until then: the next lab would be refused its own.
   setRealtime(folder, 0);
   rmdirSync(folder);

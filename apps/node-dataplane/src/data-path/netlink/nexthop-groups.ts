@@ -6,7 +6,8 @@ import type { GroupKernel, WeightedGroup } from '../../connectivity/health/group
 
 /**
  * Next-hop groups of the kernel's routes. Resilient: a member that leaves takes only its own flows along, and one that
- * comes gets those that are idle.
+ * comes gets those that are idle. Where it comes to a single other one, it gets its share at once: for a group of one
+ * member the kernel selects no bucket, so that all of them count as idle.
  */
 
 const BUCKETS = 128;

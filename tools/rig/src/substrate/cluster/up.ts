@@ -13,8 +13,9 @@ import { makeImageStore } from './image-store.ts';
 import { makeImages } from './images.ts';
 import { type LabLayout, namespaceOf } from '../../layout/layout.ts';
 import { crds, dns, probes, rbac } from './manifests.ts';
-import { makeMountPoints } from '../../node/node.ts';
+import { isRunning, makeMountPoints } from '../../node/node.ts';
 import { markReady, startClusterNode } from './node.ts';
+import { checkInstances } from '../../machine/inotify.ts';
 import { checkout, nodeJs, state } from '../../machine/paths.ts';
 import { startNameServer } from '../../underlay/names.ts';
 import { saveLayout, startWorld, step } from '../steps.ts';
@@ -96,6 +97,7 @@ export const up = async (
   layout: LabLayout,
   { version, chartFolder, imageFile }: Installation = CURRENT,
 ): Promise<void> => {
+  if (!isRunning(layout.controlPlane.name)) checkInstances(layout.nodes.length);
   saveLayout(layout);
   writeFileSync(join(state, 'resolv.conf'), 'nameserver 127.0.0.1\n'); // pods with dnsPolicy Default; there is no DNS outside
   const asPods = layout.options.agents === 'pods';
