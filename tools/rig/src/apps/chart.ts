@@ -150,6 +150,14 @@ const complaint = ({ metadata, status }: PodItem): string => {
   return `${metadata.name}: ${waiting?.message ?? waiting?.reason ?? condition?.message ?? 'not ready'}`;
 };
 
+/** What was noted of a pod, and what it logged last: a pod that runs and is not ready says why nowhere else. */
+const historyOf = async (layout: LabLayout, pod: string): Promise<string> => {
+  const events = ['get', 'events', `--field-selector=involvedObject.name=${pod}`, '-o', 'custom-columns=:.message'];
+  const parts = [events, ['logs', pod, '--tail=10']].map((argv) => kubectl(layout, [...argv, '-n', NAMESPACE]));
+  const settled = await Promise.allSettled(parts);
+  return settled.flatMap((part) => (part.status === 'fulfilled' ? part.value.trim() : [])).join('\n');
+};
+
 export interface Wanted {
   readonly app: PodApp;
   readonly count: number;
@@ -168,7 +176,11 @@ export const waitForPodsOf = async (layout: LabLayout, { app, count, node, versi
     );
     if (done.length === count && pods.length === count) return;
     if (Date.now() < end) continue;
-    const waiting = pods.filter((pod) => !done.includes(pod)).map(complaint);
+    const waiting = await Promise.all(
+      pods
+        .filter((pod) => !done.includes(pod))
+        .map(async (pod) => `${complaint(pod)}\n${await historyOf(layout, pod.metadata.name)}`),
+    );
     throw new Error(
       `${done.length} of ${count} pods of ${app} are ready after ${READY_DEADLINE_MS / 1000} s\n${waiting.join('\n')}`,
     );
