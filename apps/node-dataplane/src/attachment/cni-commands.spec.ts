@@ -57,6 +57,15 @@ test('where there are none, an answer is as it ever was', async () => {
   expect(await add({}, { settle: [] })).toEqual({ exitCode: 0, output: result });
 });
 
+test('a result is of the version in which the configuration asks for it', async () => {
+  const config = JSON.stringify({ cniVersion: '0.4.0', prevResult });
+  const hook: HookHandlers['add'] = async () => ({ ips: [{ address: '192.0.2.7/24', interface: 0 }] });
+  expect(JSON.parse((await answerAdd([hook], { config })).output)).toEqual({
+    ...{ cniVersion: '0.4.0', ...prevResult },
+    ips: [{ version: '4', address: '192.0.2.7/24', interface: 1 }],
+  });
+});
+
 const CAPABILITY = 'io.kubernetes.cri.pod-annotations';
 
 test.each<[string, unknown]>([

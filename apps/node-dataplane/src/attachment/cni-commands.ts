@@ -1,5 +1,5 @@
 import type { Answer } from './answer.codec.ts';
-import { type CniResult, extendResult } from './cni-result.ts';
+import { type CniResult, extendResult, resultOfVersion } from './cni-result.ts';
 import { POD_ANNOTATIONS } from './config.ts';
 import type { Annotations } from './hook.port.ts';
 import type { PlanGate } from './plan-gate.ts';
@@ -119,7 +119,8 @@ const add = async (request: Parsed, { pods, gate }: Commands): Promise<Answer> =
     );
   try {
     const additions = await pods.attach(attachmentOf(request, cni), annotationsOf(cni));
-    const result = { cniVersion: version, ...extendResult(cni.prevResult ?? {}, additions) };
+    const extended = extendResult(cni.prevResult ?? {}, additions);
+    const result = { cniVersion: version, ...resultOfVersion(extended, version) };
     const settle = additions.flatMap((addition) => addition.settle ?? []);
     return { exitCode: 0, output: `${JSON.stringify(result)}\n`, ...(settle.length > 0 && { settle }) };
   } catch (error) {

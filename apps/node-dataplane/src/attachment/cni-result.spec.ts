@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { extendResult } from './cni-result.ts';
+import { extendResult, resultOfVersion } from './cni-result.ts';
 
 const result = {
   interfaces: [{ name: 'cbr0' }, { name: 'eth0', sandbox: '/run/netns/p' }],
@@ -25,4 +25,20 @@ test('interfaces of several hooks follow one another, and addresses point at tho
 
 test('routes are added where there are none', () => {
   expect(extendResult({}, [{ routes: [{ dst: '100.64.0.0/10' }] }])).toEqual({ routes: [{ dst: '100.64.0.0/10' }] });
+});
+
+test.each(['0.3.1', '0.4.0'])(
+  'in a result of version %s each address has its family, and what has one keeps it',
+  (version) => {
+    const ips = [{ address: '192.0.2.7/24', interface: 0 }, { address: '2001:db8::7/64' }];
+    const [four, six] = resultOfVersion({ ips }, version).ips!;
+    expect(four).toEqual({ version: '4', address: '192.0.2.7/24', interface: 0 });
+    expect(six).toEqual({ version: '6', address: '2001:db8::7/64' });
+    expect(resultOfVersion({ ips: [four!, six!] }, version)).toEqual({ ips: [four, six] });
+    expect(resultOfVersion({ interfaces: [{ name: 'net1' }] }, version)).toEqual({ interfaces: [{ name: 'net1' }] });
+  },
+);
+
+test.each(['1.0.0', '1.1.0'])('in a result of version %s it has none', (version) => {
+  expect(resultOfVersion(result, version)).toBe(result);
 });

@@ -26,3 +26,9 @@ export const extendResult = (result: CniResult, additions: readonly ResultAdditi
   }
   return extended;
 };
+
+/** As readers of that version know it: before 1.0.0 each address has its family beside it, which hooks need not know. */
+export const resultOfVersion = (result: CniResult, cniVersion: string): CniResult =>
+  cniVersion.startsWith('0.') && result.ips
+    ? { ...result, ips: result.ips.map((ip) => ({ version: ip.address?.includes(':') ? '6' : '4', ...ip })) }
+    : result;
