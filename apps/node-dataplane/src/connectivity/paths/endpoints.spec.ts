@@ -28,14 +28,14 @@ describe('a direct session', () => {
   const START_MS = Date.parse('2026-01-01T00:00:00Z');
   const open = () => {
     const clock = { wallMs: START_MS, elapsedMs: 1000 };
-    const isLive = createSessions({ now: () => clock.wallMs, elapsed: () => clock.elapsedMs });
+    const { isDirect: isLive, keepOnly } = createSessions({ now: () => clock.wallMs, elapsed: () => clock.elapsedMs });
     const pass = (ms: number): void => {
       clock.wallMs += ms;
       clock.elapsedMs += ms;
     };
     const peer = (latestHandshakeMs: number | undefined, endpoint = '192.0.2.1:51820') =>
       ({ publicKey: 'k', rxBytes: 0, endpoint, latestHandshakeMs }) as unknown as PeerState;
-    return { clock, isLive, pass, peer };
+    return { clock, isLive, keepOnly, pass, peer };
   };
 
   test('is one with a handshake within three minutes, not by a proxy', () => {
@@ -67,6 +67,39 @@ describe('a direct session', () => {
     pass(SESSION_MS);
     expect(isLive(ahead)).toBe(false);
   });
+
+  test('is forgotten when the interface has the peer no more', () => {
+    const { clock, isLive, keepOnly, peer } = open();
+    const shaken = peer(START_MS);
+    expect(isLive(shaken)).toBe(true);
+    clock.wallMs += 3_600_000;
+    keepOnly([shaken]);
+    expect(isLive(shaken)).toBe(true);
+    keepOnly([]);
+    expect(isLive(shaken)).toBe(false); // as one that was never seen: an hour old by the wall clock
+  });
+});
+
+test('what was received of a peer is forgotten when the interface has it no more', async () => {
+  let peers: { publicKey: string; rxBytes: number; endpoint: string }[] = [];
+  const endpoints = createEndpoints({
+    device: {
+      get: async () => ({ peers }) as unknown as DeviceState,
+      apply: async () => undefined,
+      [Symbol.asyncDispose]: async () => undefined,
+    },
+    ...{ wayOf: () => undefined, intervalMs: () => 60_000, onSession: () => undefined },
+  });
+  const readWith = async (...bytes: readonly number[]): Promise<boolean> => {
+    peers = bytes.map((rxBytes) => ({ publicKey: 'k', rxBytes, endpoint: '192.0.2.1:51820' }));
+    await endpoints.read();
+    return endpoints.isHeardDirectly('k', 60_000);
+  };
+  expect(await readWith(1)).toBe(false);
+  expect(await readWith(2)).toBe(true);
+  expect(await readWith()).toBe(false);
+  expect(await readWith(3)).toBe(false); // the first look at this peer
+  await endpoints.stop();
 });
 
 describe('a peer that is to be sent to by the relay before its direct way was tried', () => {

@@ -57,6 +57,12 @@ const CLOCKS: Clocks = { now: Date.now, elapsed: () => performance.now() };
 
 type DirectPeer = PeerState & { readonly endpoint: string };
 
+/** Keys are rotated, and nodes come and go: what is known of a key ends with its peer. */
+const keepOnly = (known: Map<string, unknown>, peers: readonly PeerState[]): void => {
+  const present = new Set(peers.map(({ publicKey }) => publicKey));
+  for (const key of known.keys()) if (!present.has(key)) known.delete(key);
+};
+
 /**
  * Which peers had a handshake lately. The wall clock may be set at any moment, so it is asked only about the handshake that was
  * there at first; from then on a handshake is as old as our knowledge of it. One in the future (the clock was set back) is new.
@@ -71,10 +77,14 @@ export const createSessions = ({ now, elapsed }: Clocks = CLOCKS) => {
     shaken.set(publicKey, { handshakeMs, sinceMs });
     return sinceMs;
   };
-  /** Whether there was a handshake with the peer lately, and it is sent to directly. */
-  return (peer: PeerState): peer is DirectPeer => {
-    const isLate = elapsed() - note(peer) < SESSION_MS;
-    return isLate && peer.endpoint !== undefined && !isProxied(peer.endpoint);
+  return {
+    /** Whether there was a handshake with the peer lately, and it is sent to directly. */
+    isDirect: (peer: PeerState): peer is DirectPeer => {
+      const isLate = elapsed() - note(peer) < SESSION_MS;
+      return isLate && peer.endpoint !== undefined && !isProxied(peer.endpoint);
+    },
+    /** @param peers all that the interface has */
+    keepOnly: (peers: readonly PeerState[]): void => keepOnly(shaken, peers),
   };
 };
 
@@ -91,18 +101,24 @@ interface Heard {
 
 /** When peers were received from directly, as far as looks can tell. */
 const createEar = (onSession: EndpointsOptions['onSession']) => {
-  const hasDirectSession = createSessions();
+  const sessions = createSessions();
   const heard = new Map<string, Heard>();
+  const note = (peer: PeerState): void => {
+    const { publicKey, rxBytes, endpoint } = peer;
+    const before = heard.get(publicKey);
+    const isDirect = endpoint !== undefined && !isProxied(endpoint);
+    const isNews = before !== undefined && rxBytes > before.rxBytes && isDirect;
+    const atMs = isNews ? performance.now() : (before?.atMs ?? Number.NEGATIVE_INFINITY);
+    heard.set(publicKey, { rxBytes, atMs });
+    if (sessions.isDirect(peer)) onSession(publicKey, peer.endpoint);
+  };
   return {
-    hasDirectSession,
-    note(peer: PeerState): void {
-      const { publicKey, rxBytes, endpoint } = peer;
-      const before = heard.get(publicKey);
-      const isDirect = endpoint !== undefined && !isProxied(endpoint);
-      const isNews = before !== undefined && rxBytes > before.rxBytes && isDirect;
-      const atMs = isNews ? performance.now() : (before?.atMs ?? Number.NEGATIVE_INFINITY);
-      heard.set(publicKey, { rxBytes, atMs });
-      if (hasDirectSession(peer)) onSession(publicKey, peer.endpoint);
+    hasDirectSession: sessions.isDirect,
+    /** @param peers all that the interface has */
+    noteAll(peers: readonly PeerState[]): void {
+      peers.forEach(note);
+      sessions.keepOnly(peers);
+      keepOnly(heard, peers);
     },
     within: (publicKey: string, ms: number): boolean =>
       performance.now() - (heard.get(publicKey)?.atMs ?? Number.NEGATIVE_INFINITY) <= ms,
@@ -162,7 +178,7 @@ export const createEndpoints = ({ device, wayOf, intervalMs, onSession }: Endpoi
 
   const read = async (): Promise<DeviceState | undefined> => {
     const state = await unlessAway(() => device.get());
-    for (const peer of state?.peers ?? []) ear.note(peer);
+    if (state) ear.noteAll(state.peers);
     return state;
   };
   const give = createGiving({ device, wayOf, onSession }, read);
