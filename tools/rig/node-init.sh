@@ -65,10 +65,12 @@ cp "$DIR/kube-proxy.yaml" /var/lib/kubelet/kube-proxy.yaml
 containerd --config /etc/containerd/config.toml >"$DIR/containerd.log" 2>&1 </dev/null &
 until ctr version >/dev/null 2>&1; do kill -0 $!; sleep 0.05; done
 until [ -e "$DIR/../../control-plane/ready" ]; do sleep 0.1; done
-"$BIN/kubelet" --config=/var/lib/kubelet/config.yaml --kubeconfig="$DIR/kubelet.kubeconfig" --hostname-override="$NODE" \
-  --node-ip="$NODE_IP" --cloud-provider=external --node-labels="$LABELS" >"$DIR/kubelet.log" 2>&1 </dev/null &
-# Started again when it fails, as kubelet does where it is a pod; its log keeps the reason.
-until "$BIN/kube-proxy" --config=/var/lib/kubelet/kube-proxy.yaml; do echo "kube-proxy ended with $?"; sleep 1; done \
-  >>"$DIR/kube-proxy.log" 2>&1 </dev/null &
+# What fails is started again, as systemd and kubelet do it on other nodes; the log keeps the reason. Usage: keep_running NAME ARGUMENT...
+keep_running() {
+  until "$BIN/$1" "${@:2}"; do echo "$1 ended with $?"; sleep 1; done >>"$DIR/$1.log" 2>&1 </dev/null
+}
+keep_running kubelet --config=/var/lib/kubelet/config.yaml --kubeconfig="$DIR/kubelet.kubeconfig" --hostname-override="$NODE" \
+  --node-ip="$NODE_IP" --cloud-provider=external --node-labels="$LABELS" &
+keep_running kube-proxy --config=/var/lib/kubelet/kube-proxy.yaml &
 # Reaps what is orphaned in this pid namespace; ends with the last of the three.
 while wait -n || [ -n "$(jobs -rp)" ]; do :; done

@@ -150,13 +150,24 @@ const complaint = ({ metadata, status }: PodItem): string => {
   return `${metadata.name}: ${waiting?.message ?? waiting?.reason ?? condition?.message ?? 'not ready'}`;
 };
 
+const outputs = async (layout: LabLayout, commands: readonly (readonly string[])[]): Promise<string> =>
+  (await Promise.allSettled(commands.map((argv) => kubectl(layout, argv))))
+    .map((result) => (result.status === 'fulfilled' ? result.value.trim() : String(result.reason)))
+    .join('\n');
+
 /** What was noted of a pod, and what it logged last: a pod that runs and is not ready says why nowhere else. */
-const historyOf = async (layout: LabLayout, pod: string): Promise<string> => {
-  const events = ['get', 'events', `--field-selector=involvedObject.name=${pod}`, '-o', 'custom-columns=:.message'];
-  const parts = [events, ['logs', pod, '--tail=10']].map((argv) => kubectl(layout, [...argv, '-n', NAMESPACE]));
-  const settled = await Promise.allSettled(parts);
-  return settled.flatMap((part) => (part.status === 'fulfilled' ? part.value.trim() : [])).join('\n');
-};
+const historyOf = (layout: LabLayout, pod: string): Promise<string> =>
+  outputs(layout, [
+    ['get', 'events', '-n', NAMESPACE, `--field-selector=involvedObject.name=${pod}`, '-o=custom-columns=:.message'],
+    ['logs', pod, '-n', NAMESPACE, '--tail=10'],
+  ]);
+
+/** On what they depend: a pod of the pod network needs the agents of the nodes between it and the API server. */
+const surroundings = (layout: LabLayout): Promise<string> =>
+  outputs(layout, [
+    ['get', 'nodes'],
+    ['get', 'pods', '-A', '-o', 'wide'],
+  ]);
 
 export interface Wanted {
   readonly app: PodApp;
@@ -181,6 +192,7 @@ export const waitForPodsOf = async (layout: LabLayout, { app, count, node, versi
         .filter((pod) => !done.includes(pod))
         .map(async (pod) => `${complaint(pod)}\n${await historyOf(layout, pod.metadata.name)}`),
     );
+    waiting.push(await surroundings(layout));
     throw new Error(
       `${done.length} of ${count} pods of ${app} are ready after ${READY_DEADLINE_MS / 1000} s\n${waiting.join('\n')}`,
     );
