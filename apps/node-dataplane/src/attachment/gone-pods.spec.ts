@@ -8,20 +8,25 @@ const pod = (name: string, hostVeth: string | undefined = `veth-${name}`): PodAt
   ...{ netns: `/run/netns/${name}`, hostVeth },
 });
 
+/** The first interface of a pod by the pod's name alone. */
+const idOf = ({ containerId, interface: name }: Pick<PodAttachment, 'containerId' | 'interface'>): string =>
+  name === 'eth0' ? containerId : `${containerId}/${name}`;
+
 /** A node that knows these pods, with these namespaces and links. */
 const node = (pods: PodAttachment[], there: { readonly namespaces: string[]; readonly links: string[] }) => {
   const detached: string[] = [];
   const state = { lists: 0, fails: new Set<string>(), wait: Promise.resolve() };
   const detachGone = createGonePods({
-    registered: () => pods.filter(({ name }) => !detached.includes(name)),
+    registered: () => pods.filter((one) => !detached.includes(idOf(one))),
     async linkNames() {
       state.lists++;
       return new Set(there.links);
     },
-    async detach(containerId) {
+    async detach(containerId, name) {
+      const id = idOf({ containerId, interface: name });
       await state.wait;
-      if (state.fails.has(containerId)) throw new Error('busy');
-      detached.push(containerId);
+      if (state.fails.has(id)) throw new Error('busy');
+      detached.push(id);
     },
     logger: silentLogger,
     exists: (path) => there.namespaces.includes(path),
@@ -37,6 +42,27 @@ test('a pod whose namespace and port are gone is detached; one that has either i
   });
   await detachGone();
   expect(detached).toEqual(['gone']);
+});
+
+test('what was attached by the name of a Network goes with its container, and is found again if it cannot be detached', async () => {
+  const named = (name: string) => ({ ...pod(name), hostVeth: undefined, interface: 'net1' });
+  const pods = [
+    pod('gone'),
+    named('gone'),
+    pod('lives'),
+    named('lives'),
+    pod('unseen'),
+    named('unseen'),
+    named('other'),
+  ];
+  const there = { namespaces: ['/run/netns/lives'], links: ['veth-lives', 'veth-unseen'] };
+  const { detachGone, detached, state } = node(pods, there);
+  state.fails.add('gone/net1');
+  await detachGone();
+  expect(detached).toEqual([]);
+  state.fails.clear();
+  await detachGone();
+  expect(detached).toEqual(['gone/net1', 'gone']);
 });
 
 test('what an agent that starts knows: pods whose namespace or port is there', () => {

@@ -24,6 +24,17 @@ export const mayLive = (
   exists: (path: string) => boolean = existsSync,
 ): boolean => exists(netns) || (hostVeth !== undefined && links.has(hostVeth));
 
+/**
+ * Of these pods without a namespace those that are gone. One that was attached by the name of a Network has no port here that would show
+ * it: it goes with its container, and before what shows that, so that it is found again if it cannot be detached.
+ */
+const goneOf = (missing: readonly PodAttachment[], links: ReadonlySet<string>): PodAttachment[] => {
+  const shown = missing.filter(({ hostVeth }) => hostVeth !== undefined && !links.has(hostVeth));
+  const containers = new Set(shown.map(({ containerId }) => containerId));
+  const named = missing.filter(({ hostVeth, containerId }) => hostVeth === undefined && containers.has(containerId));
+  return [...named, ...shown];
+};
+
 /** Detaches them as DEL does; never rejects. While it is at work another call does nothing. */
 export const createGonePods = ({
   registered,
@@ -34,11 +45,9 @@ export const createGonePods = ({
 }: GonePodsParts): (() => Promise<void>) => {
   let isAtWork = false;
   const detachGone = async (): Promise<void> => {
-    const missing = registered().filter(({ netns, hostVeth }) => hostVeth !== undefined && !exists(netns));
-    if (missing.length === 0) return;
-    const links = await linkNames();
-    const gone = missing.filter((pod) => !mayLive(pod, links, exists));
-    for (const pod of gone) {
+    const missing = registered().filter(({ netns }) => !exists(netns));
+    if (missing.every(({ hostVeth }) => hostVeth === undefined)) return;
+    for (const pod of goneOf(missing, await linkNames())) {
       logger.warn({ pod: podName(pod), addresses: pod.addresses }, 'the DEL of a pod was missed: it is detached');
       await detach(pod.containerId, pod.interface);
     }
