@@ -58,7 +58,11 @@ const readResults = (file: string, run: string): SpecResults =>
   existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as SpecResults) : { run, specs: [] };
 
 export const NX = ['tools/node', 'node_modules/.bin/nx'] as const;
-const REPORTERS = ['--reporter=default', '--reporter=./tools/suite/src/spec-reporter.ts'];
+/** A lab's spec may take half an hour: each of its tests is reported when it ends, also if the run is stopped before the last one. */
+const reportersOf = ({ hasLabs = false }: Layer): string[] => [
+  `--reporter=${hasLabs ? 'verbose' : 'default'}`,
+  '--reporter=./tools/suite/src/spec-reporter.ts',
+];
 
 /** Set within a run that has the lock of the lab: matrix starts the other layers. */
 const HAS_LOCK = 'UNBOUNDED_TEST_LAB_LOCKED';
@@ -69,8 +73,10 @@ const isByNx = ({ cachedBy }: Layer, args: readonly string[]): boolean => cached
 const commandOf = (layer: Layer, args: readonly string[]): string[] => {
   const { name, hasLabs = false } = layer;
   if (isByNx(layer, args)) return [...NX, 'run', `unbounded:${name}`];
-  const vitest = ['tools/node', 'node_modules/vitest/vitest.mjs', 'run', '--project', name, ...REPORTERS, ...args];
-  return hasLabs && !process.env[HAS_LOCK] ? ['flock', join(cache, 'test-lab.lock'), ...vitest] : vitest;
+  const vitest = ['tools/node', 'node_modules/vitest/vitest.mjs', 'run', '--project', name, ...reportersOf(layer)];
+  return hasLabs && !process.env[HAS_LOCK]
+    ? ['flock', join(cache, 'test-lab.lock'), ...vitest, ...args]
+    : [...vitest, ...args];
 };
 
 /** Pids are below it. */
