@@ -73,10 +73,16 @@ const isByNx = ({ cachedBy }: Layer, args: readonly string[]): boolean => cached
 const commandOf = (layer: Layer, args: readonly string[]): string[] => {
   const { name, hasLabs = false } = layer;
   if (isByNx(layer, args)) return [...NX, 'run', `unbounded:${name}`];
-  const vitest = ['tools/node', 'node_modules/vitest/vitest.mjs', 'run', '--project', name, ...reportersOf(layer)];
-  return hasLabs && !process.env[HAS_LOCK]
-    ? ['flock', join(cache, 'test-lab.lock'), ...vitest, ...args]
-    : [...vitest, ...args];
+  const vitest = [
+    'tools/node',
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--project',
+    name,
+    ...reportersOf(layer),
+    ...args,
+  ];
+  return hasLabs && !process.env[HAS_LOCK] ? ['flock', join(cache, 'test-lab.lock'), ...vitest] : vitest;
 };
 
 /** Pids are below it. */
