@@ -92,6 +92,7 @@ const subgroups = (folder: string): string[] =>
 const hasProcesses = (folder: string): boolean =>
   readFileSync(join(folder, 'cgroup.procs'), 'utf8') !== '' || subgroups(folder).some(hasProcesses);
 
+/** The groups stay: a lab that starts has made them before it has a process. */
 const releaseRealtime = (folder: string): void => {
   subgroups(folder).forEach(releaseRealtime);
   setRealtime(folder, 0);

@@ -11,6 +11,8 @@ const OF_NODE = 9;
 /** Six of the API server and five of the controller manager. */
 const OF_CONTROL_PLANE = 11;
 
+const instancesOf = (nodes: number): number => OF_CONTROL_PLANE + nodes * OF_NODE;
+
 /** System call inotify_init1(2). Elsewhere nothing is checked. */
 const INOTIFY_INIT1: Partial<Record<NodeJS.Architecture, number>> = { x64: 294, arm64: 26 };
 
@@ -29,9 +31,9 @@ const instanceLimit = (): number => Number(readFileSync('/proc/sys/fs/inotify/ma
 export const checkInstances = (
   nodes: number,
   limit = instanceLimit(),
-  free = instancesFree(OF_CONTROL_PLANE + nodes * OF_NODE),
+  free = instancesFree(instancesOf(nodes)),
 ): void => {
-  const needed = OF_CONTROL_PLANE + nodes * OF_NODE;
+  const needed = instancesOf(nodes);
   if (free >= needed) return;
   throw new Error(
     `${nodes} Kubernetes nodes need ${needed} inotify instances, and ${free} of this user's ${limit} are free. Is another lab up? tools/lab down ` +

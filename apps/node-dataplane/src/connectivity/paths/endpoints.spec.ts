@@ -73,9 +73,9 @@ describe('a direct session', () => {
     const shaken = peer(START_MS);
     expect(isLive(shaken)).toBe(true);
     clock.wallMs += 3_600_000;
-    keepOnly([shaken]);
+    keepOnly(new Set([shaken.publicKey]));
     expect(isLive(shaken)).toBe(true);
-    keepOnly([]);
+    keepOnly(new Set());
     expect(isLive(shaken)).toBe(false); // as one that was never seen: an hour old by the wall clock
   });
 });

@@ -58,9 +58,8 @@ const CLOCKS: Clocks = { now: Date.now, elapsed: () => performance.now() };
 type DirectPeer = PeerState & { readonly endpoint: string };
 
 /** Keys are rotated, and nodes come and go: what is known of a key ends with its peer. */
-const keepOnly = (known: Map<string, unknown>, peers: readonly PeerState[]): void => {
-  const present = new Set(peers.map(({ publicKey }) => publicKey));
-  for (const key of known.keys()) if (!present.has(key)) known.delete(key);
+const keepOnly = (known: Map<string, unknown>, keys: ReadonlySet<string>): void => {
+  for (const key of known.keys()) if (!keys.has(key)) known.delete(key);
 };
 
 /**
@@ -83,8 +82,8 @@ export const createSessions = ({ now, elapsed }: Clocks = CLOCKS) => {
       const isLate = elapsed() - note(peer) < SESSION_MS;
       return isLate && peer.endpoint !== undefined && !isProxied(peer.endpoint);
     },
-    /** @param peers all that the interface has */
-    keepOnly: (peers: readonly PeerState[]): void => keepOnly(shaken, peers),
+    /** @param keys of all peers that the interface has */
+    keepOnly: (keys: ReadonlySet<string>): void => keepOnly(shaken, keys),
   };
 };
 
@@ -117,8 +116,9 @@ const createEar = (onSession: EndpointsOptions['onSession']) => {
     /** @param peers all that the interface has */
     noteAll(peers: readonly PeerState[]): void {
       peers.forEach(note);
-      sessions.keepOnly(peers);
-      keepOnly(heard, peers);
+      const keys = new Set(peers.map(({ publicKey }) => publicKey));
+      sessions.keepOnly(keys);
+      keepOnly(heard, keys);
     },
     within: (publicKey: string, ms: number): boolean =>
       performance.now() - (heard.get(publicKey)?.atMs ?? Number.NEGATIVE_INFINITY) <= ms,
