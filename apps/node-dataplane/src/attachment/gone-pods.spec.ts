@@ -1,6 +1,6 @@
 import { silentLogger } from '@unbounded/telemetry';
 import { expect, test } from 'vitest';
-import { createGonePods, mayLive } from './gone-pods.ts';
+import { createGonePods, livingOf } from './gone-pods.ts';
 import type { PodAttachment } from './pods.ts';
 
 const pod = (name: string, hostVeth: string | undefined = `veth-${name}`): PodAttachment => ({
@@ -65,10 +65,11 @@ test('what was attached by the name of a Network goes with its container, and is
   expect(detached).toEqual(['gone/net1', 'gone']);
 });
 
-test('what an agent that starts knows: pods whose namespace or port is there', () => {
-  const pods = [pod('seen'), pod('unseen'), pod('gone'), { ...pod('foreign'), hostVeth: undefined }];
-  const known = pods.filter((one) => mayLive(one, new Set(['veth-unseen']), (path) => path === '/run/netns/seen'));
-  expect(known.map(({ name }) => name)).toEqual(['seen', 'unseen']);
+test('what an agent that starts knows: pods whose namespace or port is there, with what they have by the name of a Network', () => {
+  const named = (name: string) => ({ ...pod(name), hostVeth: undefined, interface: 'net1' });
+  const pods = [pod('seen'), named('unseen'), pod('unseen'), pod('gone'), named('gone'), named('foreign')];
+  const known = livingOf(pods, new Set(['veth-unseen']), (path) => path === '/run/netns/seen');
+  expect(pods.filter((one) => known.has(one)).map(idOf)).toEqual(['seen', 'unseen/net1', 'unseen']);
 });
 
 test('the links are asked for only while a namespace is missing', async () => {

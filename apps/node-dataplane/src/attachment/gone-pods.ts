@@ -17,22 +17,35 @@ export interface GonePodsParts {
   readonly exists?: (path: string) => boolean;
 }
 
-/** A runtime may have its namespaces where this container does not see them: the port of a pod that lives is there. */
-export const mayLive = (
-  { netns, hostVeth }: Pick<PodAttachment, 'netns' | 'hostVeth'>,
+const showsLife = (
+  { netns, hostVeth }: PodAttachment,
   links: ReadonlySet<string>,
-  exists: (path: string) => boolean = existsSync,
+  exists: (path: string) => boolean,
 ): boolean => exists(netns) || (hostVeth !== undefined && links.has(hostVeth));
 
+/** One that was attached by the name of a Network has no port here that would show whether it lives: it goes with its container. */
+const namedBeside = (shown: readonly PodAttachment[], pods: readonly PodAttachment[]): PodAttachment[] => {
+  const containers = new Set(shown.map(({ containerId }) => containerId));
+  return pods.filter(({ hostVeth, containerId }) => hostVeth === undefined && containers.has(containerId));
+};
+
 /**
- * Of these pods without a namespace those that are gone. One that was attached by the name of a Network has no port here that would show
- * it: it goes with its container, and before what shows that, so that it is found again if it cannot be detached.
+ * What an agent that starts goes on with. A runtime may have its namespaces where this container does not see them: the port of a pod that
+ * lives is there.
  */
+export const livingOf = (
+  pods: readonly PodAttachment[],
+  links: ReadonlySet<string>,
+  exists: (path: string) => boolean = existsSync,
+): ReadonlySet<PodAttachment> => {
+  const shown = pods.filter((pod) => showsLife(pod, links, exists));
+  return new Set([...shown, ...namedBeside(shown, pods)]);
+};
+
+/** Of these pods without a namespace those that are gone: what has no port before what shows it, so that it is found again if it cannot be detached. */
 const goneOf = (missing: readonly PodAttachment[], links: ReadonlySet<string>): PodAttachment[] => {
   const shown = missing.filter(({ hostVeth }) => hostVeth !== undefined && !links.has(hostVeth));
-  const containers = new Set(shown.map(({ containerId }) => containerId));
-  const named = missing.filter(({ hostVeth, containerId }) => hostVeth === undefined && containers.has(containerId));
-  return [...named, ...shown];
+  return [...namedBeside(shown, missing), ...shown];
 };
 
 /** Detaches them as DEL does; never rejects. While it is at work another call does nothing. */
