@@ -9,10 +9,9 @@ import { NONE, openSectionBed, pod, serving, steered } from './section-bed.testd
 const bed = openSectionBed();
 const { worlds, sections, open, settle, asked } = bed;
 
-const HOLD_MS = 2000;
-/** Of an agent that renews once a second: nothing that holds up this process lasts as long. */
-const LONG_HOLD_MS = 4000;
-/** So many take longer than either. */
+/** An agent renews once a second: nothing that holds up this process lasts as long. */
+const HOLD_MS = 4000;
+/** So many take longer. */
 const STARTS = 3;
 
 const apiServer = (isAway: boolean): Cluster => {
@@ -28,9 +27,9 @@ const stopGateway = async (): Promise<void> => {
 };
 
 /** The gateway serves the pod; its agent has just stopped. */
-const serveAndStop = async (holdMs: number): Promise<void> => {
+const serveAndStop = async (): Promise<void> => {
   worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
-  worlds.gateway = { ...worlds.gateway, slices: [serving()], holdMs };
+  worlds.gateway = { ...worlds.gateway, slices: [serving()], holdMs: HOLD_MS };
   await (await open('worker')).pass();
   await settle('gateway', await open('gateway'));
   expect(await asked('pod')).toEqual(ADDRESSES.first);
@@ -38,7 +37,7 @@ const serveAndStop = async (holdMs: number): Promise<void> => {
 };
 
 test('cut off, it renews nothing by starting again and again', async () => {
-  await serveAndStop(HOLD_MS);
+  await serveAndStop();
   worlds.gateway.cluster = apiServer(true);
   for (let starts = 0; starts < STARTS; starts++) {
     await (await open('gateway')).pass();
@@ -50,7 +49,7 @@ test('cut off, it renews nothing by starting again and again', async () => {
 }, 20_000);
 
 test('one that the API server answers goes on, with what the kernel held meanwhile', async () => {
-  await serveAndStop(LONG_HOLD_MS);
+  await serveAndStop();
   worlds.gateway.cluster = apiServer(false);
   for (let starts = 0; starts < STARTS; starts++) {
     await (await open('gateway')).pass();
