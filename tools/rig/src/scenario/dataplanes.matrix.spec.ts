@@ -50,7 +50,7 @@ const NETLINK = { anchor: false, pins: false, rule: true, routes: true, nexthops
 
 test(
   'from eBPF to kernel routes: nothing of the programs stays, and no packet is lost',
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     const report = await flowsDuring(() => restart('netlink'));
     for (const node of NODES)
@@ -59,7 +59,7 @@ test(
   },
 );
 
-test('and back: nothing of the routes and next hops stays, and no packet is lost', { timeout: 180_000 }, async () => {
+test('and back: nothing of the routes and next hops stays, and no packet is lost', { timeout: 300_000 }, async () => {
   const report = await flowsDuring(() => restart('ebpf'));
   for (const node of NODES)
     await timeUntil(node, () => JSON.stringify(tracesOf(node)) === JSON.stringify(EBPF), 15_000);

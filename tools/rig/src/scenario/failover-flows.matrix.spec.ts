@@ -80,7 +80,7 @@ const portsThrough = async (
 
 test(
   `of ${FLOWS} flows none that passes the healthy gateway is lost or moved, neither as the other fails nor as it returns`,
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     await allHealthy(layout, 60_000);
     await delay(3000);
@@ -88,7 +88,7 @@ test(
     const ends = {
       from: await podOn(layout, 's1-w1'),
       to: await podOn(layout, 's2-w1'),
-      seconds: 60,
+      seconds: 90,
       perSecond: PER_SECOND,
     };
     const [failing, healthy] = gateways as [LabNode, LabNode];

@@ -62,7 +62,7 @@ test('to WireGuard: from then on no packet is in the clear', { timeout: 120_000 
   const near = await podOn(layout, 's1-w2');
   const file = join(work, 'lan.pcap');
   let stop = (): Promise<void> => Promise.resolve();
-  await flowsDuring(20, async () => {
+  await flowsDuring(45, async () => {
     await change('WireGuard');
     await timeUntil(
       'both ends have changed',
@@ -74,7 +74,9 @@ test('to WireGuard: from then on no packet is in the clear', { timeout: 120_000 
   });
   await stop();
   const pods = new Set([(await podOn(layout, 's1-w1')).ip, near.ip]);
-  const inClear = parsePcap(readFileSync(file)).filter(
+  const packets = parsePcap(readFileSync(file));
+  expect(packets.length).toBeGreaterThan(1000);
+  const inClear = packets.filter(
     ({ source, destination, destinationPort }) =>
       pods.has(source ?? '') || pods.has(destination ?? '') || destinationPort === 4789,
   );

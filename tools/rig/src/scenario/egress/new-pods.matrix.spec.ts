@@ -87,7 +87,7 @@ const connectionsAtPartner = async (seconds: number): Promise<Map<string, number
 
 const RUN_MS = 300_000;
 
-test('from the first packet they have the egress address, and no other', { timeout: 600_000 }, async () => {
+test('from the first packet they have the egress address, and no other', { timeout: 900_000 }, async () => {
   const judge = selectedByPort(layout, admittedBlocks(layout), { selected: [PARTNER_PORTS.echo], others: [] });
   let seen = new Map<string, number>();
   const carried = await uplinksDuring(layout, judge, () =>

@@ -104,7 +104,7 @@ test(
     timeout: 180_000,
   },
   async () => {
-    const seen = await talkDuring(50, async () => {
+    const seen = await talkDuring(70, async () => {
       await stopAgent(selected.owner, NODE_AGENT, 'SIGKILL');
       await delay(20_000);
       await startOwner();

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NODE_APPS, stopAgent } from '../../apps/agents.ts';
 import { PARTNER } from '../../features/partner/layout.ts';
@@ -27,17 +28,19 @@ const kernels = (): Record<string, Record<string, string[]>> =>
 
 /** Without rules it is a pass or two until nothing is left. */
 const GONE_MS = 30_000;
-const areGone = (): boolean =>
-  layout.nodes.every(({ name }) => !onNode(name, 'nft', 'list', 'tables').includes('unbounded_egress'));
+const haveTables = (): boolean =>
+  layout.nodes.every(({ name }) => onNode(name, 'nft', 'list', 'tables').includes('unbounded_egress'));
 
 test('without the rule and its pool every node is as it was', { timeout: 180_000 }, async () => {
   const before = kernels();
   const { owner } = await applyRule(layout);
   expect(kernelOf(owner)['addresses']).not.toEqual(before[owner]!['addresses']);
-  for (const { name } of layout.nodes) expect(onNode(name, 'nft', 'list', 'tables')).toContain('unbounded_egress');
+  await timeUntil('every node has its table', haveTables, GONE_MS); // the owner is waited for alone
   await kubectl(layout, ['delete', 'staticegressip', RULE.name]);
   await kubectl(layout, ['delete', 'egressippool', PARTNER]);
-  await timeUntil('egress is gone from every node', areGone, GONE_MS);
+  await timeUntil('every node is as it was', () => isDeepStrictEqual(kernels(), before), GONE_MS).catch(
+    () => undefined,
+  );
   expect(kernels()).toEqual(before);
   await up(layout); // makes the pool again
 });

@@ -33,7 +33,7 @@ test(
 
 test(
   'then nothing holds up the end of the programs, nor of the kinds with their objects',
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     await uninstallChart(layout);
     const protectedOnes = (await kubectl(layout, ['get', 'sites,gatewaypools', '-o', 'name'])).trim().split('\n');

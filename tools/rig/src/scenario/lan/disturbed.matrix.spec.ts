@@ -1,10 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PROBES } from '../../checks/test-pod.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import { layoutOf, namespaceOf } from '../../layout/layout.ts';
 import { inNamespace, runAsync } from '../../machine/command.ts';
 import { inNode } from '../../node/node.ts';
 import { down } from '../../substrate/down.ts';
+import { probePods } from '../../substrate/probes.ts';
 import { up } from '../../substrate/up.ts';
 import { withoutApiServer } from '../restarts.ts';
 import { inPodNetwork, killAgent, startFlow, timeUntil, tryInPod } from '../scenario.ts';
@@ -50,19 +53,18 @@ test(
       runAsync([...inNamespace(namespaceOf('s1-w1')), 'sh', '-c', 'ls /sys/class/net | grep -c ^l2p || true']);
     const before = await ports();
     await kubectl(layout, ['delete', 'pod', pod.name, '--force', '--grace-period=0']);
-    await timeUntil(
-      'endpoints are those of pods again',
-      async () => {
-        const [endpoints, names] = [await endpointsOf(layout), await kubectl(layout, ['get', 'pods', '-o', 'name'])];
-        return (
-          endpoints.length === names.trim().split('\n').length && !endpoints.some(({ spec }) => spec.pod === pod.name)
-        );
-      },
-      60_000,
-    );
+    const hasSuccessor = async (): Promise<boolean> => {
+      const names = (await probePods(layout)).map(({ name }) => name);
+      return names.length === PROBES.length * layout.nodes.length && !names.includes(pod.name);
+    };
+    await timeUntil('another pod is in its place', hasSuccessor, 60_000);
+    const endpoints = async (): Promise<readonly string[]> =>
+      (await endpointsOf(layout)).map(({ spec }) => spec.pod).sort();
+    const names = (await probePods(layout)).map(({ name }) => name).sort();
+    await timeUntil('endpoints are those of pods', async () => isDeepStrictEqual(await endpoints(), names), 60_000);
     const entries = await kubectl(layout, ['get', 'fdbentries,neighbors', '-o', 'name']);
     expect(entries.trim().split('\n')).toHaveLength(3 * (await endpointsOf(layout)).length);
-    expect(await ports()).toBe(before);
+    await timeUntil('the node has as many ports', async () => (await ports()) === before, 10_000);
     expect(await problemsOn(layout)).toEqual([]);
   },
 );
@@ -85,8 +87,10 @@ s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 4)
 s.sendto(b'x', ('239.1.2.3', 5000))
 END`;
   const heard = runAsync([...inPodNetwork(to.pod), 'sh', '-c', listen]);
-  await delay(1000);
-  await runAsync([...inPodNetwork(from.pod), 'sh', '-c', send]);
+  let isHeard = false;
+  void heard.finally(() => (isHeard = true)).catch(() => undefined);
+  // Whoever begins to listen does not say when; it gives up after ten seconds.
+  for (; !isHeard; await delay(250)) await runAsync([...inPodNetwork(from.pod), 'sh', '-c', send]);
   expect((await heard).trim()).toBe(from.ipv4);
 });
 
@@ -127,7 +131,8 @@ test(
       interfaces: [{ name: 'lan0', mac }],
       ips: [{ address: `${free}/24`, interface: 0 }],
     });
-    expect(tryInPod(far.pod, 'ping', '-c2', '-i0.2', '-W1', free)).toBeDefined();
+    const answers = (): boolean => tryInPod(far.pod, 'ping', '-c1', '-W1', free) !== undefined;
+    await timeUntil('the other site finds it', answers, 10_000);
     expect(await call('CHECK')).toBe('');
     // Another configuration's, and one that keeps it.
     for (const gc of [
@@ -135,7 +140,7 @@ test(
       { 'cni.dev/valid-attachments': [{ containerID: 'multus-test', ifname: 'lan0' }] },
     ])
       expect(await call('GC', { 'cni.dev/valid-attachments': [], ...gc })).toBe('');
-    expect(tryInPod(far.pod, 'ping', '-c1', '-W1', free)).toBeDefined();
+    expect(tryInPod(far.pod, 'ping', '-c3', '-W1', free)).toBeDefined();
     await expect(call('ADD', { network: 'none' })).rejects.toThrow('there is no Network');
     expect(await call('DEL')).toBe('');
     expect(await call('DEL')).toBe('');

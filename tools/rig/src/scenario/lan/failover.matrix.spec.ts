@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(down, 60_000);
 
-test('frames go on by the other gateway, as packets do', { timeout: 240_000 }, async () => {
+test('frames go on by the other gateway, as packets do', { timeout: 600_000 }, async () => {
   const [from, to] = [await onLan(layout, 's1-w1'), await onLan(layout, 's2-w1')];
   let [lanLost, overlayLost] = [0, 0];
   // A flow and its answers choose their gateways each by itself: of several attempts one of each meets the gateway that goes.

@@ -9,6 +9,8 @@ export interface Follower extends Disposable {
   readonly steps: readonly { readonly type: 'view' | 'update'; readonly position: string }[];
   view(): Json | undefined;
   readonly isOpen: boolean;
+  /** It has no connection, and none is being made. */
+  readonly isAlone: boolean;
   /** Connects to a replica from where it is. */
   go(socket: string): void;
 }
@@ -38,6 +40,9 @@ export const createFollower = (token: string): Follower => {
     view: () => view,
     get isOpen() {
       return client?.readyState === WebSocket.OPEN;
+    },
+    get isAlone() {
+      return client === undefined || client.readyState >= WebSocket.CLOSING;
     },
     go(socket) {
       client?.terminate();

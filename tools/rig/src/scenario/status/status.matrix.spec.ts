@@ -116,6 +116,7 @@ const heapMib = async (): Promise<Map<string, number>> => {
   for (let sample = 0; sample < SAMPLES; sample++) {
     for (const { name } of layout.nodes) {
       const [, bytes] = /^nodejs_heap_size_used_bytes (\S+)/m.exec(metricsOn(name)) ?? [];
+      if (bytes === undefined) continue; // it did not answer in time
       least.set(name, Math.min(least.get(name) ?? Infinity, Number(bytes) / 2 ** 20));
     }
     await delay(SAMPLE_MS);

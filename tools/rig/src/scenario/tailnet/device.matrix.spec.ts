@@ -29,8 +29,8 @@ test.for(['tailnet-control', 'tailnet-device', 'udp-checksum'])(
   '%s does what its own tests say',
   { timeout: 300_000 },
   (program) => {
-    const { stdout } = spawnSync(assets, ['--test', program], { encoding: 'utf8' });
-    expect(stdout).toMatch(/^ok\s/m);
+    const { stdout, status } = spawnSync(assets, ['--test', program], { encoding: 'utf8' });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^ok\s/m) });
   },
 );
 

@@ -22,7 +22,7 @@ import { leftOnNode, namesAtServer, recordOf, recordsOf } from './lab-devices.ts
 const layout = layoutOf({ workers: 1, tailnet: true });
 const nodes = layout.nodes.map(({ name }) => name);
 const NODE = 's2-w1';
-const TEST = { timeout: 240_000 };
+const TEST = { timeout: 400_000 };
 
 beforeAll(async () => {
   await down();
