@@ -162,6 +162,32 @@ describe('folders of the lab', () => {
   });
 });
 
+/** Those files, and what they import, directly or by others. */
+const closureOf = (graph: ImportGraph, first: readonly string[]): ReadonlySet<string> => {
+  const found = new Set<string>(first);
+  for (const file of found) for (const imported of graph.get(file) ?? []) found.add(imported);
+  return found;
+};
+
+test('what runs in the virtual machine imports nothing whose change does not make the layer vm run anew', () => {
+  const inputs = (
+    JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      nx: { targets: { vm: { inputs: readonly unknown[] } } };
+    }
+  ).nx.targets.vm.inputs;
+  const left = inputs
+    .filter((input) => typeof input === 'string')
+    .flatMap((input) => /^!.*scenario\/\{([\w,-]+)\}/.exec(input)?.[1]!.split(',') ?? []);
+  expect(left).toContain('egress');
+  const used = closureOf(
+    rig,
+    [...rig.keys()].filter((file) => file.startsWith(`${SRC}scenario/bare/`)),
+  );
+  expect([...used]).toContain(`${SRC}scenario/scenario.ts`);
+  const ofOthers = [...used].filter((file) => left.some((folder) => file.startsWith(`${SRC}scenario/${folder}/`)));
+  expect(ofOthers).toEqual([]);
+});
+
 describe('what a lab stands on', () => {
   test('is chosen in one place: nothing else asks for --fabric', () => {
     expect(asksForFabric(rig, root)).toEqual([]);

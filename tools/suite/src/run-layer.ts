@@ -64,6 +64,9 @@ const reportersOf = ({ hasLabs = false }: Layer): string[] => [
   '--reporter=./tools/suite/src/spec-reporter.ts',
 ];
 
+/** Of a machine's runs that have labs one is at work at a time; the others say that they wait. */
+const IN_TURN = `flock -n "$0" true || echo "waiting for another run that has a lab on this machine" >&2; exec flock "$0" "$@"`;
+
 /** Set within a run that has the lock of the lab: matrix starts the other layers. */
 const HAS_LOCK = 'UNBOUNDED_TEST_LAB_LOCKED';
 
@@ -82,7 +85,7 @@ const commandOf = (layer: Layer, args: readonly string[]): string[] => {
     ...reportersOf(layer),
     ...args,
   ];
-  return hasLabs && !process.env[HAS_LOCK] ? ['flock', join(cache, 'test-lab.lock'), ...vitest] : vitest;
+  return hasLabs && !process.env[HAS_LOCK] ? ['sh', '-c', IN_TURN, join(cache, 'test-lab.lock'), ...vitest] : vitest;
 };
 
 /** Pids are below it. */
