@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { addressFromBytes, formatAddress } from '@unbounded/ip';
 import { PARTNER } from '../../features/partner/layout.ts';
 import { kubectlCommand } from '../../kubernetes/control-plane.ts';
@@ -67,15 +68,19 @@ const holdingsIn = (packets: readonly CapturedPacket[], nodes: ReadonlyMap<strin
   return seen;
 };
 
+/** What kubectl is told last it has printed by then. */
+const PRINTED_MS = 1000;
+
 /** Follows the rules' status; the function that is returned ends it and gives the nodes of each address. */
-const followNamed = (layout: LabLayout): (() => Holders['named']) => {
+const followNamed = (layout: LabLayout): (() => Promise<Holders['named']>) => {
   const template = '{{range .status.addresses}}{{if .node}}{{.address}}={{.node}}{{"\\n"}}{{end}}{{end}}';
   const words = ['get', 'staticegressips', '-A', '--watch', '-o', `go-template=${template}`];
   const [program = '', ...args] = [...kubectlCommand(layout), ...words];
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  return () => {
+  return async () => {
+    await delay(PRINTED_MS);
     child.kill();
     const named = new Map<string, string[]>();
     for (const [address = '', node = ''] of text.split(/\s+/).map((word) => word.split('='))) {
@@ -103,7 +108,7 @@ export const holdersDuring = async (
     try {
       await act();
     } finally {
-      named = ended();
+      named = await ended();
       await stop();
     }
     return { seen: holdingsIn(parsePcap(readFileSync(file)), nodes), named };

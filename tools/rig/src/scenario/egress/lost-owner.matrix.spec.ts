@@ -119,7 +119,7 @@ const settle = async (owner: string): Promise<void> => {
 /** Packets with another source, and addresses at two nodes at a time. */
 const harmOf = ({ carried, doubles }: Seen): string[] => [...carried.improper, ...doubles];
 
-test('its agent stands still', { timeout: 240_000 }, async () => {
+test('its agent stands still', { timeout: 400_000 }, async () => {
   const owner = await currentOwner();
   const signal = (name: NodeJS.Signals): void => {
     for (const pid of agentPids(owner, NODE_AGENT)) process.kill(pid, name);
@@ -158,7 +158,7 @@ const alone = (node: string): Outage => {
   };
 };
 
-test('it reaches nobody but the partner', { timeout: 240_000 }, async () => {
+test('it reaches nobody but the partner', { timeout: 400_000 }, async () => {
   const owner = await currentOwner();
   const outage = alone(owner);
   const seen = await loses(owner, { lose: async () => outage.begin(), comeBack: async () => outage.end() });
@@ -173,7 +173,7 @@ const setCables = (node: string, state: 'up' | 'down'): void => {
   }
 };
 
-test('its power goes', { timeout: 240_000 }, async () => {
+test('its power goes', { timeout: 400_000 }, async () => {
   const owner = await currentOwner();
   const seen = await loses(owner, {
     async lose() {
@@ -189,7 +189,7 @@ test('its power goes', { timeout: 240_000 }, async () => {
   expect(harmOf(seen)).toEqual([]);
 });
 
-test('it is shut down: its agents are told to end, and the network goes at once', { timeout: 240_000 }, async () => {
+test('it is shut down: its agents are told to end, and the network goes at once', { timeout: 400_000 }, async () => {
   const owner = await currentOwner();
   const seen = await loses(owner, {
     async lose() {

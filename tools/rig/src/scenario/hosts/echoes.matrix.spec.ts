@@ -113,11 +113,11 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
         /HostFirewallBlocks.*rule \d+ \("no routing"\) in chain forward of nftables table inet admin/,
       );
       await tells('s1-w1', /True GatewayNotForwarding .*s1-g1/);
-      const metrics = metricsOn('s1-g1');
-      expect(metrics).toMatch(/^unbounded_forwarding_blocked\{.*chain="forward".*\} 1$/m);
-      const events = await kubectl(layout, ['get', 'events', '-A', '--field-selector=involvedObject.name=s1-g1']);
-      expect(events).toMatch(/HostFirewallBlocks.*inet admin/);
-      expect(await conditions('s1-g2')).toMatch(/^True EchoesReturn/);
+      const metrics = (): string => metricsOn('s1-g1');
+      await expect.poll(metrics).toMatch(/^unbounded_forwarding_blocked\{.*chain="forward".*\} 1$/m);
+      const events = () => kubectl(layout, ['get', 'events', '-A', '--field-selector=involvedObject.name=s1-g1']);
+      await expect.poll(events).toMatch(/HostFirewallBlocks.*inet admin/);
+      await tells('s1-g2', /^True EchoesReturn/); // the test before has it cease often
       await timeUntil(
         'the pool says so',
         poolSays(/False NotForwarding .*s1-g1 \(HostFirewallBlocks\)/),
@@ -125,7 +125,8 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
       );
       unblock('s1-g1');
       for (const node of ['s1-g1', 's1-w1']) await isWell(node);
-      expect(metricsOn('s1-g1')).not.toMatch(/^unbounded_forwarding_blocked\{.*\} 1$/m);
+      const series = [/^unbounded_health_peers/m, /^unbounded_forwarding_blocked\{.*\} 1$/m];
+      await expect.poll(() => series.map((one) => one.test(metrics()))).toEqual([true, false]);
     },
   );
 
