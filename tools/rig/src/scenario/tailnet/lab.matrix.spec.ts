@@ -221,13 +221,15 @@ test('through kill, logout and another login no packet for the tailnet leaves by
   const flow = await startFlow(pod, { ip: (await laptopAddresses())[0]! }, PER_SECOND);
   onNode(pod.node, 'kill', '-9', String(await processOf(layout, pod)));
   await delay(3000);
-  const before = (await recordOf(layout, pod))!.status!;
+  const { metadata, status: before } = (await recordOf(layout, pod))!;
+  // By a watch that has begun: it has the next key soon.
+  const isLoggedOut = kubectl(layout, [
+    ...['wait', `tailnetdevice/${metadata.name}`, `--namespace=${metadata.namespace}`],
+    ...['--for=jsonpath={.status.state}=NeedsLogin', `--timeout=${READY_MS / 1000}s`],
+  ]);
+  await delay(1000);
   await logOut(pod);
-  await timeUntil(
-    'it is logged out',
-    async () => (await recordOf(layout, pod))?.status?.state === 'NeedsLogin',
-    READY_MS,
-  );
+  await isLoggedOut;
   const isRegistered = async (): Promise<boolean> => {
     const { state, conditions } = (await recordOf(layout, pod))!.status!;
     return (
@@ -237,8 +239,8 @@ test('through kill, logout and another login no packet for the tailnet leaves by
   await timeUntil('it is registered again', isRegistered, 60_000);
   const { deviceID, addresses, sealedKey } = (await recordOf(layout, pod))!.status!;
   expect({ deviceID, addresses, sealedKey }).toEqual({
-    deviceID: before.deviceID,
-    addresses: before.addresses,
+    deviceID: before!.deviceID,
+    addresses: before!.addresses,
     sealedKey: undefined,
   });
   await delay(3000);
