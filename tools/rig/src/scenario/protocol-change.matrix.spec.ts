@@ -8,7 +8,8 @@ import { down } from '../substrate/down.ts';
 import { layoutOf, namespaceOf, routerName } from '../layout/layout.ts';
 import type { Protocol } from '../layout/options.ts';
 import { parsePcap } from './pcap.ts';
-import { type FlowReport, flowDuring, podOn, startCapture, timeUntil } from './scenario.ts';
+import { dropsAt, dropsSince, placesOf } from './drops.ts';
+import { type FlowReport, flowDuring, inPodNetwork, podOn, startCapture, timeUntil } from './scenario.ts';
 import { up } from '../substrate/up.ts';
 import { onNode } from '../node/node.ts';
 
@@ -33,14 +34,25 @@ const change = async (protocol: Protocol): Promise<void> => {
   for (const { name } of layout.sites) await kubectl(layout, ['patch', 'site', name, '--type=merge', '-p', patch]);
 };
 
-/** Within a site and across, both at once. */
-const flowsDuring = async (seconds: number, disturb: () => Promise<void>): Promise<FlowReport[]> => {
-  const from = await podOn(layout, 's1-w1');
-  const [near, far] = [await podOn(layout, 's1-w2'), await podOn(layout, 's2-w1')];
-  return await Promise.all([
-    flowDuring({ from, to: near, seconds }, disturb),
-    flowDuring({ from, to: far, seconds }, async () => undefined),
+interface Flows {
+  /** Within a site. */
+  readonly near: FlowReport;
+  /** Across sites. */
+  readonly far: FlowReport;
+  /** What kernels dropped meanwhile. */
+  readonly dropped: string;
+}
+
+/** Both at once. */
+const flowsDuring = async (seconds: number, disturb: () => Promise<void>): Promise<Flows> => {
+  const [from, w2, w1] = [await podOn(layout, 's1-w1'), await podOn(layout, 's1-w2'), await podOn(layout, 's2-w1')];
+  const places = [...placesOf(layout), ...[from, w2, w1].map((pod) => [pod.name, inPodNetwork(pod)] as const)];
+  const before = dropsAt(places);
+  const [near, far] = await Promise.all([
+    flowDuring({ from, to: w2, seconds }, disturb),
+    flowDuring({ from, to: w1, seconds }, async () => undefined),
   ]);
+  return { near, far, dropped: dropsSince(before, dropsAt(places)) };
 };
 
 const routeTo = (block: string): string => onNode('s1-w1', 'ip', 'route', 'get', block);
@@ -50,12 +62,13 @@ test.each<[Protocol, RegExp]>([
   ['VXLAN', /dev unbounded0/],
 ])('to %s: no packet is lost', { timeout: 120_000 }, async (protocol, expected) => {
   const near = await podOn(layout, 's1-w2');
-  const reports = await flowsDuring(45, async () => {
+  const { dropped, ...flows } = await flowsDuring(45, async () => {
     await change(protocol);
     await delay(SETTLED_MS);
   });
   expect(routeTo(near.ip)).toMatch(expected);
-  for (const report of reports) expect(report).toMatchObject({ sent: 45_000, received: 45_000 });
+  for (const [name, { sent, received, losses }] of Object.entries(flows))
+    expect({ name, sent, received, losses }, dropped).toEqual({ name, sent: 45_000, received: 45_000, losses: [] });
 });
 
 test('to WireGuard: from then on no packet is in the clear', { timeout: 120_000 }, async () => {
