@@ -26,6 +26,9 @@ interface Message {
   readonly patch?: Json;
 }
 
+/** A replica that ends just then does not answer. */
+const HANDSHAKE_MS = 5000;
+
 export const createFollower = (token: string): Follower => {
   const steps: { type: 'view' | 'update'; position: string }[] = [];
   let view: Json | undefined;
@@ -50,6 +53,7 @@ export const createFollower = (token: string): Follower => {
       const query = last === undefined ? '' : `?position=${encodeURIComponent(last)}`;
       client = new WebSocket(`wss://status-aggregator/v1alpha1/stream${query}`, {
         headers: { authorization: `Bearer ${token}` },
+        handshakeTimeout: HANDSHAKE_MS,
         // The lab's own, whose authority the spec of the agent's client is about.
         createConnection: () => connectTls({ socket: connect(socket), rejectUnauthorized: false }),
       });

@@ -79,7 +79,10 @@ test('from two replicas to four and back no client misses an update', { timeout:
     await disturb();
   }
   const positions = (): Set<string | undefined> => new Set(followers.map(({ steps }) => steps.at(-1)?.position));
-  await timeUntil('all are at the same position', async () => positions().size === 1, 30_000);
+  await timeUntil('all are at the same position', async () => positions().size === 1, 30_000).catch((error: Error) => {
+    const states = followers.map(({ steps, isOpen }) => `${steps.at(-1)?.position} ${isOpen ? 'open' : 'not open'}`);
+    throw new Error(`${error.message}: ${states.join(', ')}`);
+  });
   release();
   for (const follower of followers) {
     const numbers = numbersOf(follower);
