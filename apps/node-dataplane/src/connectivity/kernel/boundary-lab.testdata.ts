@@ -24,6 +24,7 @@ import {
 } from './boundary-network.testdata.ts';
 import { COUNTERS } from './firewall-parts.ts';
 import { planFirewall } from './firewall.plan.ts';
+import { NO_NETWORK, type OwnNetwork } from './own-network.ts';
 
 /** A worker or a gateway of site 1 with our table, and shots at it from everywhere. */
 
@@ -119,7 +120,7 @@ export interface BoundaryLab {
   readonly ns: Readonly<Record<Namespace, Netns>>;
   /** The node's own addresses, of its pod and, for those who are beside it, at its interfaces. */
   readonly own: OwnAddresses;
-  apply(plan: KernelPlan, additions?: readonly BoundaryAdditions[]): Promise<void>;
+  apply(plan: KernelPlan, additions?: readonly BoundaryAdditions[], network?: OwnNetwork): Promise<void>;
   /** One packet; where it arrived, if it did. */
   shoot(shot: Shot): Promise<Namespace[]>;
   /** Over TCP: whom the server sees. @throws Error without an answer */
@@ -144,8 +145,8 @@ export const openBoundaryLab = async (options: LabOptions): Promise<BoundaryLab>
   const nfts = new Map(NAMESPACES.map((place) => [place, createNftables({ netnsFd: ns[place].fd })]));
   const nft = nfts.get('node')!;
   const present = [...Object.values(devices), DEVICES.echo];
-  const apply: BoundaryLab['apply'] = (wanted, additions = []) =>
-    nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(wanted, { additions, present })));
+  const apply: BoundaryLab['apply'] = (wanted, additions = [], ownNetwork = NO_NETWORK) =>
+    nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(wanted, { additions, present, network: ownNetwork })));
   await apply(plan);
   const counted = async (place: Namespace, counter: 'arrived' | 'errors' | 'marked'): Promise<number> =>
     (await nfts.get(place)!.readCounters('inet', 'watch')).find(({ name }) => name === counter)!.packets;

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Attempt, passagesOf, placeOf, questionsOf, refusalsOf, shotOf } from './boundary-attempts.testdata.ts';
 import { type BoundaryLab, type LabOptions, openBoundaryLab } from './boundary-lab.testdata.ts';
-import { FAMILIES } from './boundary-network.testdata.ts';
+import { devicesOf, FAMILIES } from './boundary-network.testdata.ts';
+import { NO_NETWORK } from './own-network.ts';
 
 /** The boundary of the overlay, packet by packet: what a row names is tried in each family. */
 
@@ -77,6 +78,25 @@ describe('at a gateway', () => {
       expect(await lab.shoot(shotOf(lab, { ...enter, source: 'stranger' }, family))).toEqual(['far']);
       expect(await lab.shoot(shotOf(lab, { ...enter, source: 'router' }, family))).toEqual([]);
     }
+    await lab.apply(lab.plan);
+  });
+
+  test('while its link changes to native routing, or from it, a near pod enters whose way back is a tunnel, and nobody elsewhere by its name', async () => {
+    const inNode = (line: string): string =>
+      execFileSync('nsenter', [`--net=${lab.ns.node.path}`, ...line.split(' ')], { encoding: 'utf8' });
+    const blocks = ['100.65.31.0/24', 'fd64:65:31::/64'];
+    const before = blocks.map((block) => inNode(`ip route show ${block}`) || inNode(`ip -6 route show ${block}`));
+    for (const block of blocks) inNode(`ip route replace ${block} dev ${devicesOf(lab.plan).tunnel}`);
+    await lab.apply({ ...lab.plan, alsoPlain: blocks }, [], { ...NO_NETWORK, besideOwn: ['eth0'] });
+    const enter = { from: 'lan', source: 'nearPod', to: 'farPod' } as const;
+    for (const family of FAMILIES) {
+      expect(await lab.shoot(shotOf(lab, enter, family)), `IPv${family}`).toEqual(['far']);
+      const dropped = await lab.dropped('unlisted_entry');
+      for (const other of [{ from: 'wan' }, { source: 'stranger' }] as const)
+        expect(await lab.shoot(shotOf(lab, { ...enter, ...other }, family)), `IPv${family}`).toEqual([]);
+      expect(await lab.dropped('unlisted_entry')).toBe(dropped + 2);
+    }
+    for (const route of before) inNode(`ip route replace ${route.trim()}`);
     await lab.apply(lab.plan);
   });
 

@@ -11,6 +11,7 @@ import { addressSet, addressSets, isIn } from '../../kernel/address-sets.ts';
 import { COUNTERS, ENDS, type FirewallPart } from './firewall-parts.ts';
 import { FAMILIES, type Family, familyOf } from '../../kernel/nft-family.ts';
 import { LEAKS } from './leaks.plan.ts';
+import { DEVICES_BESIDE_OWN } from './listeners.plan.ts';
 import { entriesOf } from './overlay-traffic.plan.ts';
 import { ICMP, ICMPV6, UDP } from '../../kernel/protocol-numbers.ts';
 
@@ -175,6 +176,7 @@ const fromOutside: readonly RuleSpec[] = [
 ];
 
 export const hasEntered: Expression = { match: 'meta', key: 'mark', op: '==', value: ENTERED_MARK, mask: MARK_MASK };
+const enters: Expression = { set: 'mark', value: ENTERED_MARK, mask: MARK_MASK };
 const withoutMark: Expression = { set: 'mark', value: 0, mask: MARK_MASK };
 
 /**
@@ -185,11 +187,12 @@ const arriving: readonly RuleSpec[] = [
   { comment: 'from the overlay', expressions: [device('iifname', 'overlay_devices'), { do: 'return' }] },
   ...perFamily((family) => ({
     comment: `${family}: may enter, and came by the way back`,
-    expressions: [
-      isIn(family, 'saddr', 'entries'),
-      { match: 'route-back', found: true },
-      { set: 'mark', value: ENTERED_MARK, mask: MARK_MASK },
-    ],
+    expressions: [isIn(family, 'saddr', 'entries'), { match: 'route-back', found: true }, enters],
+  })),
+  // Between two steps of a change of protocol one end sends natively and the other does not, or the other way round.
+  ...perFamily((family) => ({
+    comment: `${family}: its way back is about to follow, or was natively until now, and it came from beside this node`,
+    expressions: [isIn(family, 'saddr', 'also_plain'), device('iifname', DEVICES_BESIDE_OWN), enters],
   })),
 ];
 

@@ -6,6 +6,9 @@ import { FAMILIES } from '../../kernel/nft-family.ts';
 import type { OwnNetwork } from './own-network.ts';
 import { TCP } from '../../kernel/protocol-numbers.ts';
 
+/** Devices that stand in the subnet of an own address of the node: those by which it reaches the nodes beside it. */
+export const DEVICES_BESIDE_OWN = 'devices_beside_own';
+
 /**
  * Our listeners for metrics answer at the node's internal address, which the kernel takes at any device: to whoever on the WAN routes that
  * address to the node, too. So it is answered by the device that has it, by those of its subnet (a host sends to whichever answered its ARP
@@ -30,7 +33,7 @@ const atAddress: readonly RuleSpec[] = [
     op: '==',
     type: 'local',
   }),
-  passing('of the subnet of the address', byDevice('devices_beside_own')),
+  passing('of the subnet of the address', byDevice(DEVICES_BESIDE_OWN)),
   ...FAMILIES.flatMap((family): RuleSpec[] => [
     passing(`${family}: an address of the whole node`, isIn(family, 'daddr', 'floating_addresses')),
     passing(`${family}: from a pod, by a device that leads to it`, isIn(family, 'saddr', 'pods'), {
@@ -52,7 +55,7 @@ const atAddress: readonly RuleSpec[] = [
 export const planListeners = ({ besideOwn }: OwnNetwork, ports: readonly number[]): FirewallPart => ({
   sets: [
     { name: 'metrics_ports', type: 'port', elements: ports.map(String) },
-    { name: 'devices_beside_own', type: 'ifname', elements: besideOwn },
+    { name: DEVICES_BESIDE_OWN, type: 'ifname', elements: besideOwn },
   ],
   chains: [
     { name: AT_ADDRESS, rules: atAddress },
