@@ -2,7 +2,7 @@ import { compileRule } from './expression.codec.ts';
 import { type ObservedChain, type ObservedSet, type ObservedTable, sameInstructions } from './observed.codec.ts';
 import { type Element, elementsOf, layoutOf } from './set.codec.ts';
 import { namesInUse, withSetNames } from './staging.ts';
-import type { ChainSpec, SetSpec, TableSpec } from './table.ts';
+import type { ChainSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
 import { hookNumber } from './table.codec.ts';
 
 /** A pair without a last key is an interval of one. */
@@ -28,17 +28,21 @@ const setDrift = (wanted: SetSpec, found: ObservedSet | undefined): string | und
 const baseText = (base: ObservedChain['base']): string =>
   base ? JSON.stringify({ ...base, devices: [...base.devices].sort() }) : 'none';
 
-const chainDrift = (table: TableSpec, wanted: ChainSpec, found: ObservedChain | undefined): string | undefined => {
-  if (!found) return `chain ${wanted.name} is missing`;
-  const { base } = wanted;
+/** Whether the kernel's chain is at the hook that is wanted, with that priority and policy. */
+export const hasSameBase = (family: TableFamily, { base }: ChainSpec, found: Pick<ObservedChain, 'base'>): boolean => {
   const hook = base && {
     type: base.type,
-    hook: hookNumber(table.family, base.hook),
+    hook: hookNumber(family, base.hook),
     priority: base.priority,
     policy: base.policy ?? 'accept',
     devices: base.devices ?? [],
   };
-  if (baseText(hook) !== baseText(found.base)) return `chain ${wanted.name} has another hook, priority or policy`;
+  return baseText(hook) === baseText(found.base);
+};
+
+const chainDrift = (table: TableSpec, wanted: ChainSpec, found: ObservedChain | undefined): string | undefined => {
+  if (!found) return `chain ${wanted.name} is missing`;
+  if (!hasSameBase(table.family, wanted, found)) return `chain ${wanted.name} has another hook, priority or policy`;
   if (wanted.rules.length !== found.rules.length)
     return `chain ${wanted.name} has ${found.rules.length} rules instead of ${wanted.rules.length}`;
   const odd = wanted.rules.findIndex((rule, index) => {

@@ -1,6 +1,6 @@
 import { isAbsent, type Message, NetlinkError, NetlinkSocket, PROTOCOL, type Request } from '@unbounded/netlink';
 
-import { findDrift } from './drift.ts';
+import { findDrift, hasSameBase } from './drift.ts';
 import { changesTable } from './change.codec.ts';
 import {
   type ObservedCounter,
@@ -26,9 +26,9 @@ import {
   replaceElements,
   type TableNames,
 } from './table.codec.ts';
-import { freeNames, inParts, isShownLate, withSetNames } from './staging.ts';
+import { freeNames, inParts, withSetNames } from './staging.ts';
 import { readTraceStep, type TracedDrop } from './trace.codec.ts';
-import type { ElementsSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
+import type { ChainSpec, ElementsSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
 import { ELEMENT_LIST, FAMILY, MESSAGE, OBJECT, RULE, SET_ANONYMOUS, startBody } from './wire.codec.ts';
 
 /** A transaction was refused; nothing of it happened. */
@@ -258,44 +258,61 @@ const readNamedSet = (attributes: ReturnType<typeof readBody>): ReturnType<typeo
   return (set.flags & SET_ANONYMOUS) === 0 ? set : undefined;
 };
 
-/** undefined when there is none. */
-const readNames = async (
+type FoundChain = ReturnType<typeof readChain>;
+
+/** What a table holds, without what is in it; undefined when there is none. */
+const readOutline = async (
   socket: NetlinkSocket,
   { family, name }: Pick<TableSpec, 'family' | 'name'>,
-): Promise<TableNames | undefined> => {
+): Promise<{ readonly names: TableNames; readonly chains: readonly FoundChain[] } | undefined> => {
   if (!(await exists(socket, family, name))) return undefined;
-  const names = (
-    type: number,
-    read: (attributes: ReturnType<typeof readBody>) => { readonly name: string } | undefined,
-  ) => {
+  const list = <T>(type: number, read: (attributes: ReturnType<typeof readBody>) => T | undefined): Promise<T[]> => {
     const body = startBody(FAMILY[family]).attributeText(RULE.table, name).bytes();
     return socket.dump({ type, flags: 0, body, what: `list table ${family} ${name}` }, (message) => {
       const attributes = readBody(message.body);
-      return tableOf(attributes) === name ? read(attributes)?.name : undefined;
+      return tableOf(attributes) === name ? read(attributes) : undefined;
     });
   };
-  const [chains, sets] = [await names(MESSAGE.getChain, readChain), await names(MESSAGE.getSet, readNamedSet)];
+  const [chains, sets] = [await list(MESSAGE.getChain, readChain), await list(MESSAGE.getSet, readNamedSet)];
   const counters = await listCounters(socket, family, name);
-  return { chains, sets, counters: counters.map((counter) => counter.name) };
+  const namesOf = (some: readonly { readonly name: string }[]): string[] => some.map((one) => one.name);
+  return { names: { chains: namesOf(chains), sets: namesOf(sets), counters: namesOf(counters) }, chains };
 };
 
-/** In one transaction: for tables whose sets the kernel shows together with the rules that refer to them. */
+/**
+ * Chains at hooks that are there as they are to be. They get other rules; made anew, the former one and its successor would both be in
+ * force for as long as the kernel works off the transaction: a packet that loses a mark in the one has none in the other.
+ */
+const standingChains = ({ family, chains }: TableSpec, found: readonly FoundChain[]): ReadonlySet<string> => {
+  const known = new Map(found.map((chain) => [chain.name, chain]));
+  const isThere = (chain: ChainSpec): boolean => {
+    const there = known.get(chain.name);
+    return chain.base !== undefined && there !== undefined && hasSameBase(family, chain, there);
+  };
+  return new Set(chains.filter(isThere).map(({ name }) => name));
+};
+
+/** The table goes, and another comes: in one transaction. */
 const replaceAtOnce = (socket: NetlinkSocket, table: TableSpec): Promise<void> =>
   // Creating before deleting makes the deletion succeed whether it was there or not.
   commit(socket, [createTable(table), deleteTable(table), createTable(table), ...fillTable(table)]);
 
 const NOTHING: TableNames = { chains: [], sets: [], counters: [] };
 
-/** In two: sets first, beside those that are in use, then everything else in place of what was there. */
+/** In two: sets that are shown late first, beside those that are in use, then everything else in place of what was there. */
 const replaceTable = async (socket: NetlinkSocket, table: TableSpec): Promise<void> => {
-  if (!(table.sets ?? []).some(isShownLate)) return await replaceAtOnce(socket, table);
-  const former = await readNames(socket, table);
-  const names = freeNames(table, new Set(former?.sets));
+  const former = await readOutline(socket, table);
+  const names = freeNames(table, new Set(former?.names.sets));
   if (!names) return await replaceAtOnce(socket, table);
   const { staged, rest } = inParts(withSetNames(table, names));
   await commit(socket, [createTable(table), ...createSets(table, staged)]);
   try {
-    await commit(socket, [...emptyTable(table, former ?? NOTHING), ...fillTable(rest)]);
+    const standing = standingChains(table, former?.chains ?? []);
+    const gone = former?.names.chains.filter((name) => !standing.has(name)) ?? [];
+    await commit(socket, [
+      ...emptyTable(table, { ...(former?.names ?? NOTHING), chains: gone }),
+      ...fillTable(rest, standing),
+    ]);
   } catch (error) {
     if (isLost(error)) throw error; // it may be in force
     const own = { ...NOTHING, sets: staged.map(({ name }) => name) };
@@ -343,7 +360,7 @@ export const createNftables = (options: { readonly netnsFd?: number } = {}): Nft
     hasTable: (family, name) => exists(socket, family, name),
     listTables: () => listTables(socket),
     readTable: (family, name) => readTable(socket, family, name),
-    listNames: (family, name) => readNames(socket, { family, name }),
+    listNames: async (family, name) => (await readOutline(socket, { family, name }))?.names,
     readCounters: (family, name) => listCounters(socket, family, name),
     monitor: (family, name, handlers) =>
       socket.withNetns((netnsFd) => openTableMonitor(netnsFd, [family, name], handlers)),

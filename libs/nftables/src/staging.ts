@@ -11,7 +11,7 @@ import { SET_INTERVAL } from './wire.codec.ts';
 
 const SUFFIXES = ['', '_b', '_c'] as const;
 
-export const isShownLate = (set: SetSpec): boolean => (layoutOf(set).flags & SET_INTERVAL) !== 0;
+const isShownLate = (set: SetSpec): boolean => (layoutOf(set).flags & SET_INTERVAL) !== 0;
 
 const lateSets = ({ sets = [] }: TableSpec): SetSpec[] => sets.filter(isShownLate);
 

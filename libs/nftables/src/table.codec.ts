@@ -184,11 +184,15 @@ const createCounter = (table: Place, name: string): Request => {
   return { type: MESSAGE.newObject, flags: CREATE, body: writer.bytes(), what: `create counter ${table.name} ${name}` };
 };
 
-/** Everything of a table, so that what refers comes after what is referred to. @throws RangeError, AddressSyntaxError */
-export const fillTable = (table: TableSpec): Request[] => [
+/**
+ * Everything of a table, so that what refers comes after what is referred to.
+ * @param standing names of chains that are there, empty
+ * @throws RangeError, AddressSyntaxError
+ */
+export const fillTable = (table: TableSpec, standing: ReadonlySet<string> = new Set()): Request[] => [
   ...(table.counters ?? []).map((name) => createCounter(table, name)),
   ...createSets(table, table.sets ?? []),
-  ...table.chains.map((chain) => createChain(table, chain)),
+  ...table.chains.filter(({ name }) => !standing.has(name)).map((chain) => createChain(table, chain)),
   ...table.chains.flatMap((chain) => chain.rules.map((rule) => createRule(table, chain.name, rule))),
 ];
 

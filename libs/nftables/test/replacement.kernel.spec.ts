@@ -109,6 +109,71 @@ test.each(Object.keys(KINDS) as (keyof typeof KINDS)[])(
   60_000,
 );
 
+/** Takes a mark off and lets pass; who comes a second time has none. */
+const onlyOnce = (round: number, sets: readonly SetSpec[]): TableSpec => ({
+  family: 'inet',
+  name: 'once',
+  sets,
+  chains: [
+    {
+      name: 'marks',
+      base: { type: 'filter', hook: 'prerouting', priority: -160 },
+      rules: [{ expressions: [{ set: 'mark', value: 1 }] }],
+    },
+    {
+      name: 'takes',
+      base: { type: 'filter', hook: 'input', priority: -150 },
+      rules: [
+        {
+          comment: `round ${round}`,
+          expressions: [
+            { match: 'meta', key: 'mark', op: '==', value: 1 },
+            { set: 'mark', value: 0 },
+            { do: 'return' },
+          ],
+        },
+        { expressions: [{ do: 'drop' }] },
+      ],
+    },
+    // Work for the kernel: the longer the transaction, the more packets come meanwhile.
+    ...Array.from({ length: 200 }, (_, n) => ({
+      name: `chain_${n}`,
+      rules: [{ expressions: [{ do: 'drop' } as const] }],
+    })),
+  ],
+});
+
+test.each([
+  ['without sets', []],
+  ['with sets that the kernel shows late', [{ name: 'some', type: 'ipv4', elements: ['192.0.2.0/24'] }]],
+] satisfies [string, SetSpec[]][])(
+  'each packet passes a chain at a hook once while a table is replaced: %s',
+  async (_, sets) => {
+    await nft.replaceTable(onlyOnce(0, sets));
+    within('nft', WATCH);
+    const ping = spawn('nsenter', [`--net=${ns.path}`, 'ping', '-f', '-q', '127.0.0.1'], { stdio: 'ignore' });
+    const ended = once(ping, 'exit');
+    for (let round = 1; round <= 3 * ROUNDS; round++) await nft.replaceTable(onlyOnce(round, sets));
+    ping.kill('SIGINT');
+    await ended;
+    const [came = 0, passed] = await packets();
+    expect(came).toBeGreaterThan(1000);
+    expect(passed).toBe(came);
+  },
+  60_000,
+);
+
+test('a chain whose hook or priority is to be another is made anew', async () => {
+  const at = (priority: number, hook: 'input' | 'output'): TableSpec => ({
+    ...onlyOnce(0, []),
+    chains: [{ name: 'moves', base: { type: 'filter', hook, priority }, rules: [] }],
+  });
+  for (const table of [at(0, 'input'), at(5, 'input'), at(5, 'output')]) {
+    await nft.replaceTable(table);
+    expect(await nft.drift(table)).toBeUndefined();
+  }
+});
+
 test('what is replaced leaves nothing of the former table, whatever was put into it', async () => {
   await nft.replaceTable(onlyOwn(1));
   within('nft', 'add', 'chain', 'inet', 'checked', 'foreign');
