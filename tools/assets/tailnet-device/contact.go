@@ -10,7 +10,8 @@ import (
 )
 
 // Two devices that begin to talk at the same moment both begin a handshake, each gives its own up for the other's, and neither has a
-// session: WireGuard tries again after five seconds, and may meet once more. So whoever a pod begins to talk to is looked at after a moment.
+// session: WireGuard tries again after five seconds, and may meet once more. Or both have one that carries packets one way only: that is
+// noticed after 15 s. So whoever a pod begins to talk to is looked at after a moment.
 
 const (
 	// Someone who was not sent to for this long is begun with anew. A session ends after 180 s.

@@ -47,7 +47,7 @@ func (s *sessions) greet(ctx context.Context, address netip.Addr) {
 	}
 }
 
-// settle opens a session with somebody whom the pod has just begun to send to, if a moment later there is none.
+// settle opens a session with somebody whom the pod has just begun to send to, if a moment later there is none by which both hear each other.
 func (s *sessions) settle(ctx context.Context, address netip.Addr) {
 	peer, isPeer := s.peerOf(address)
 	if !isPeer {
@@ -57,12 +57,28 @@ func (s *sessions) settle(ctx context.Context, address netip.Addr) {
 	if s.yieldsTo(peer) {
 		look = secondLook
 	}
-	if !rest(ctx, look) || s.isOpen(peer) {
+	if !rest(ctx, look) {
 		return
 	}
-	s.engine.ResetDevicePeer(peer)
-	for _, patience := range handshakePatience {
-		if _, ok := s.ping(ctx, address, patience); ok {
+	reset := func() { s.engine.ResetDevicePeer(peer) }
+	untilAnswered(s.isOpen(peer), reset, func(patience time.Duration) bool {
+		_, ok := s.ping(ctx, address, patience)
+		return ok
+	})
+}
+
+// untilAnswered pings until there is an answer, or all patience is spent. A session that is open is asked as well: while a handshake's
+// initiation and a response from the same peer are read at once, wireguard-go (ConsumeMessageResponse) can open one under an index that it
+// does not have, so that this side sends and hears nothing, the other one hears and is not heard, and both have it open.
+func untilAnswered(isOpen bool, reset func(), ping func(patience time.Duration) bool) {
+	patiences := handshakePatience
+	if isOpen {
+		patiences = patiences[1:] // one that answers slowly is not reset
+	} else {
+		reset()
+	}
+	for _, patience := range patiences {
+		if ping(patience) {
 			return
 		}
 	}
