@@ -19,14 +19,25 @@ export const groupCount = (): number => sizeOf('unbounded_nexthop_groups');
 const sizeOf = (map: string): number =>
   (json('bpftool', '-j', 'map', 'dump', 'pinned', mapPin(map)) as unknown[]).length;
 
+/** A table as nft lists it, its chains at the end, by name. */
+const chainsByName = (listing: string): string => {
+  const chain = /^\tchain .*\n(?:\t\t.*\n)*\t\}\n\n?/gm;
+  const chains = listing.match(chain) ?? [];
+  return `${listing.replaceAll(chain, '')}${chains
+    .map((text) => text.trimEnd())
+    .sort()
+    .join('\n')}`;
+};
+
 /** Everything of ours as text that is the same for the same state; indexes of devices are none of it. */
 export const state = (): string => {
   type Shown = { ifname: string; ifalias?: string; mtu: number; address: string; linkinfo?: { info_kind?: string } };
   const links = (json('ip', '-d', '-j', 'link') as Shown[]).filter(({ ifalias }) => ifalias === LINK_ALIAS);
   // Without what counters say; by family: a table that was written anew is listed last.
-  // Sets of intervals come beside those that are in use, under names that take turns.
+  // Sets of intervals come beside those that are in use, under names that take turns; chains that stand stay where they are listed.
   const tables = ['inet', 'arp', 'bridge']
     .map((family) => run('nft', '-s', 'list', 'ruleset', family).replaceAll(/\b(\w+_ip6?)_[bc]\b/g, '$1'))
+    .flatMap((listing) => listing.split(/^(?=table )/m).map(chainsByName))
     .join('');
   return [
     ...links
