@@ -1,4 +1,4 @@
-import { isAbsent, type Message, NetlinkError, NetlinkSocket, PROTOCOL, type Request } from '@unbounded/netlink';
+import { isAbsent, NetlinkError, NetlinkSocket, PROTOCOL, type Request } from '@unbounded/netlink';
 
 import { findDrift, hasSameBase } from './drift.ts';
 import { changesTable } from './change.codec.ts';
@@ -212,20 +212,26 @@ const readComment = async (
   }
 };
 
+/** What a table has of one kind, without what `read` passes over. */
+const listIn = <T>(
+  socket: NetlinkSocket,
+  { family, name }: Pick<TableSpec, 'family' | 'name'>,
+  type: number,
+  read: (attributes: ReturnType<typeof readBody>) => T | undefined,
+): Promise<T[]> => {
+  const body = startBody(FAMILY[family]).attributeText(RULE.table, name).bytes();
+  return socket.dump({ type, flags: 0, body, what: `list table ${family} ${name}` }, (message) => {
+    const attributes = readBody(message.body);
+    return tableOf(attributes) === name ? read(attributes) : undefined;
+  });
+};
+
 const readOnce = async (
   socket: NetlinkSocket,
   family: TableFamily,
   name: string,
 ): Promise<ObservedTable | undefined> => {
   if (!(await exists(socket, family, name))) return undefined;
-  const list = <T>(type: number, read: (attributes: ReturnType<typeof readBody>) => T): Promise<T[]> => {
-    const body = startBody(FAMILY[family]).attributeText(RULE.table, name).bytes();
-    const decode = (message: Message): T | undefined => {
-      const attributes = readBody(message.body);
-      return tableOf(attributes) === name ? read(attributes) : undefined;
-    };
-    return socket.dump({ type, flags: 0, body, what: `list table ${family} ${name}` }, decode);
-  };
   const elements = async (set: string) => {
     const body = startBody(FAMILY[family])
       .attributeText(ELEMENT_LIST.table, name)
@@ -237,10 +243,11 @@ const readOnce = async (
     );
     return pages.flat();
   };
+  const table = { family, name };
   const [chains, rules, sets, counters] = [
-    await list(MESSAGE.getChain, readChain),
-    await list(MESSAGE.getRule, readRule),
-    await list(MESSAGE.getSet, readSet),
+    await listIn(socket, table, MESSAGE.getChain, readChain),
+    await listIn(socket, table, MESSAGE.getRule, readRule),
+    await listIn(socket, table, MESSAGE.getSet, readSet),
     await listCounters(socket, family, name),
   ];
   const filled = [];
@@ -263,17 +270,12 @@ type FoundChain = ReturnType<typeof readChain>;
 /** What a table holds, without what is in it; undefined when there is none. */
 const readOutline = async (
   socket: NetlinkSocket,
-  { family, name }: Pick<TableSpec, 'family' | 'name'>,
+  table: Pick<TableSpec, 'family' | 'name'>,
 ): Promise<{ readonly names: TableNames; readonly chains: readonly FoundChain[] } | undefined> => {
+  const { family, name } = table;
   if (!(await exists(socket, family, name))) return undefined;
-  const list = <T>(type: number, read: (attributes: ReturnType<typeof readBody>) => T | undefined): Promise<T[]> => {
-    const body = startBody(FAMILY[family]).attributeText(RULE.table, name).bytes();
-    return socket.dump({ type, flags: 0, body, what: `list table ${family} ${name}` }, (message) => {
-      const attributes = readBody(message.body);
-      return tableOf(attributes) === name ? read(attributes) : undefined;
-    });
-  };
-  const [chains, sets] = [await list(MESSAGE.getChain, readChain), await list(MESSAGE.getSet, readNamedSet)];
+  const chains = await listIn(socket, table, MESSAGE.getChain, readChain);
+  const sets = await listIn(socket, table, MESSAGE.getSet, readNamedSet);
   const counters = await listCounters(socket, family, name);
   const namesOf = (some: readonly { readonly name: string }[]): string[] => some.map((one) => one.name);
   return { names: { chains: namesOf(chains), sets: namesOf(sets), counters: namesOf(counters) }, chains };
@@ -299,20 +301,18 @@ const replaceAtOnce = (socket: NetlinkSocket, table: TableSpec): Promise<void> =
 
 const NOTHING: TableNames = { chains: [], sets: [], counters: [] };
 
-/** In two: sets that are shown late first, beside those that are in use, then everything else in place of what was there. */
+/** In one transaction; sets that are shown late come in one before, beside those that are in use. */
 const replaceTable = async (socket: NetlinkSocket, table: TableSpec): Promise<void> => {
   const former = await readOutline(socket, table);
-  const names = freeNames(table, new Set(former?.names.sets));
+  const { names: taken, chains } = former ?? { names: NOTHING, chains: [] };
+  const names = freeNames(table, new Set(taken.sets));
   if (!names) return await replaceAtOnce(socket, table);
   const { staged, rest } = inParts(withSetNames(table, names));
-  await commit(socket, [createTable(table), ...createSets(table, staged)]);
+  if (staged.length > 0) await commit(socket, [createTable(table), ...createSets(table, staged)]);
   try {
-    const standing = standingChains(table, former?.chains ?? []);
-    const gone = former?.names.chains.filter((name) => !standing.has(name)) ?? [];
-    await commit(socket, [
-      ...emptyTable(table, { ...(former?.names ?? NOTHING), chains: gone }),
-      ...fillTable(rest, standing),
-    ]);
+    const standing = standingChains(table, chains);
+    const gone = { ...taken, chains: taken.chains.filter((name) => !standing.has(name)) };
+    await commit(socket, [createTable(table), ...emptyTable(table, gone), ...fillTable(rest, standing)]);
   } catch (error) {
     if (isLost(error)) throw error; // it may be in force
     const own = { ...NOTHING, sets: staged.map(({ name }) => name) };

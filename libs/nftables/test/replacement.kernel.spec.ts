@@ -86,23 +86,28 @@ const WATCH = [
   'add rule inet watch after ip protocol icmp counter name passed',
 ].join('; ');
 
-const packets = async (): Promise<number[]> =>
-  (await nft.readCounters('inet', 'watch')).toSorted((a, b) => a.name.localeCompare(b.name)).map((c) => c.packets);
+/** Of as many as come while something happens: those that came, and those that passed. */
+const packetsDuring = async (act: () => Promise<void>): Promise<number[]> => {
+  within('nft', WATCH);
+  const ping = spawn('nsenter', [`--net=${ns.path}`, 'ping', '-f', '-q', '127.0.0.1'], { stdio: 'ignore' });
+  const ended = once(ping, 'exit');
+  await act();
+  ping.kill('SIGINT');
+  await ended;
+  const counters = (await nft.readCounters('inet', 'watch')).toSorted((a, b) => a.name.localeCompare(b.name));
+  return counters.map((counter) => counter.packets);
+};
 
 test.each(Object.keys(KINDS) as (keyof typeof KINDS)[])(
   'no packet that both tables take is dropped between them, although the kernel shows sets of %s late',
   async (kind) => {
     await nft.replaceTable(onlyOwn(0, kind));
-    within('nft', WATCH);
-    const ping = spawn('nsenter', [`--net=${ns.path}`, 'ping', '-f', '-q', '127.0.0.1'], { stdio: 'ignore' });
-    const ended = once(ping, 'exit');
-    for (let round = 1; round <= ROUNDS; round++) {
-      await nft.replaceTable(onlyOwn(round, kind));
-      expect(await nft.drift(onlyOwn(round, kind))).toBeUndefined();
-    }
-    ping.kill('SIGINT');
-    await ended;
-    const [came = 0, passed] = await packets();
+    const [came = 0, passed] = await packetsDuring(async () => {
+      for (let round = 1; round <= ROUNDS; round++) {
+        await nft.replaceTable(onlyOwn(round, kind));
+        expect(await nft.drift(onlyOwn(round, kind))).toBeUndefined();
+      }
+    });
     expect(came).toBeGreaterThan(1000);
     expect(passed).toBe(came);
   },
@@ -150,13 +155,9 @@ test.each([
   'each packet passes a chain at a hook once while a table is replaced: %s',
   async (_, sets) => {
     await nft.replaceTable(onlyOnce(0, sets));
-    within('nft', WATCH);
-    const ping = spawn('nsenter', [`--net=${ns.path}`, 'ping', '-f', '-q', '127.0.0.1'], { stdio: 'ignore' });
-    const ended = once(ping, 'exit');
-    for (let round = 1; round <= 3 * ROUNDS; round++) await nft.replaceTable(onlyOnce(round, sets));
-    ping.kill('SIGINT');
-    await ended;
-    const [came = 0, passed] = await packets();
+    const [came = 0, passed] = await packetsDuring(async () => {
+      for (let round = 1; round <= 3 * ROUNDS; round++) await nft.replaceTable(onlyOnce(round, sets));
+    });
     expect(came).toBeGreaterThan(1000);
     expect(passed).toBe(came);
   },

@@ -1,7 +1,6 @@
 import type { NetworkEndpoint } from '@unbounded/crds';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stopAgent } from '../../apps/agents.ts';
-import type { Pod } from '../../checks/test-pod.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import { layoutOf, namespaceOf } from '../../layout/layout.ts';
 import { inNamespace, runAsync } from '../../machine/command.ts';
@@ -10,7 +9,7 @@ import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { withoutApiServer } from '../restarts.ts';
 import { timeUntil, tryInPod } from '../scenario.ts';
-import { endpointsOf, onLan } from './place.ts';
+import { answersTo, endpointsOf, onLan } from './place.ts';
 import { createPods } from './pods.ts';
 
 /** Many pods join the LAN at once, pods end in every way that there is, and nothing of them is left. */
@@ -37,10 +36,6 @@ const ports = async (node: string): Promise<number> =>
   Number(await runAsync([...inNamespace(namespaceOf(node)), 'sh', '-c', 'ls /sys/class/net | grep -c ^l2p || true']));
 /** One MAC and an address of each family an endpoint, and nothing else. */
 const onlyTheirs = async (): Promise<boolean> => (await entries()) === 3 * (await endpointsOf(layout)).length;
-
-/** An ADD ends when its own node has the pod; other nodes have it a moment later. */
-const answersTo = (pod: Pod, address: string): Promise<number> =>
-  timeUntil(`${address} answers`, () => tryInPod(pod, 'ping', '-c1', '-W1', address) !== undefined, 10_000);
 
 test(
   `${PODS} pods that start at once on five nodes get different addresses; when they go, all of it goes`,

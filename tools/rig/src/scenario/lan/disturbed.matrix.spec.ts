@@ -11,7 +11,7 @@ import { probePods } from '../../substrate/probes.ts';
 import { up } from '../../substrate/up.ts';
 import { withoutApiServer } from '../restarts.ts';
 import { inPodNetwork, killAgent, startFlow, timeUntil, tryInPod } from '../scenario.ts';
-import { endpointsOf, onLan, problemsOn } from './place.ts';
+import { answersTo, endpointsOf, onLan, problemsOn } from './place.ts';
 
 /** A LAN over two sites while what makes it is disturbed. */
 
@@ -131,8 +131,7 @@ test(
       interfaces: [{ name: 'lan0', mac }],
       ips: [{ address: `${free}/24`, interface: 0 }],
     });
-    const answers = (): boolean => tryInPod(far.pod, 'ping', '-c1', '-W1', free) !== undefined;
-    await timeUntil('the other site finds it', answers, 10_000);
+    await answersTo(far.pod, free);
     expect(await call('CHECK')).toBe('');
     // Another configuration's, and one that keeps it.
     for (const gc of [

@@ -5,6 +5,7 @@ import { kubectl } from '../../kubernetes/control-plane.ts';
 import type { LabLayout } from '../../layout/layout.ts';
 import { lanChecks } from '../../features/lan/checks.ts';
 import { inPod, probePods } from '../../substrate/probes.ts';
+import { timeUntil, tryInPod } from '../scenario.ts';
 
 /** Test pods by their addresses on the LAN. */
 
@@ -56,3 +57,7 @@ export const onLan = async (layout: LabLayout, node: string): Promise<OnLan> => 
   if (!first) throw new Error(`no test pod on ${node}`);
   return first;
 };
+
+/** An ADD ends when its own node has the pod; other nodes have it a moment later. */
+export const answersTo = (pod: Pod, address: string): Promise<number> =>
+  timeUntil(`${address} answers`, () => tryInPod(pod, 'ping', '-c1', '-W1', address) !== undefined, 10_000);
