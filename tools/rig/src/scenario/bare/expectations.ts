@@ -23,10 +23,10 @@ const DEVICES: Readonly<Record<Carrier, Readonly<Record<string, string>>>> = {
  * Warnings that a case asks for, and peers that are away while agents are replaced. An agent that starts fast looks before the lab has
  * written any objects, which need the agents' keys: then its Node has no address. And an emulated processor needs more than ten seconds
  * from the port of a pod, which the bridge plugin makes, to the plugin that registers the pod, and for its first ADD more than a section has to
- * answer: such an ADD is refused, undone and repeated.
+ * answer: such an ADD is refused, undone and repeated. A real-time thread takes more of it than its share, and loses the priority for a while.
  */
 const EXPECTED_WARNINGS =
-  /CleartextOverExternal|ProtocolUnsupported|PeersUnhealthy|UnknownBridgePort|the health of a peer changed|NotForwarding|echoes through a gateway|a hook goes on after its time|NodeNotListed.* InternalIP of the node \(\),/;
+  /CleartextOverExternal|ProtocolUnsupported|PeersUnhealthy|UnknownBridgePort|the health of a peer changed|NotForwarding|echoes through a gateway|a hook goes on after its time|it took \d+ % of a processor|NodeNotListed.* InternalIP of the node \(\),/;
 
 /** Of the eBPF data path. */
 const OF_EVERY_PLAN = { cbr0: 'bridge', unbounded0: 'dummy', 'unbounded-echo': 'tun' };
