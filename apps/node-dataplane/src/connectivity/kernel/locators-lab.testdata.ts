@@ -27,6 +27,9 @@ export const LOCATORS = { w1: groupOf('w1'), g1: groupOf('g1'), w2: groupOf('w2'
 const API = { apiVersion: 'net.unbounded-cloud.io/v1alpha1' } as const;
 const object = (kind: string, name: string, rest: object): object => ({ ...API, kind, metadata: { name }, ...rest });
 
+/** Nobody is given up while packets are sent one by one: a process of a busy machine may be late by seconds. */
+const HEALTH = { transmitInterval: '1s', detectMultiplier: 10 } as const;
+
 const objectsFor = (keys: Readonly<Record<NodeName, string>>): TopologyObjects => {
   const member = (name: NodeName) => ({
     name,
@@ -42,6 +45,7 @@ const objectsFor = (keys: Readonly<Record<NodeName, string>>): TopologyObjects =
         nodeCidrs: [`10.${index}.0.0/24`],
         podCidrAssignments: [{ cidrBlocks: [`100.${64 + index}.0.0/16`] }],
         tunnelProtocol: 'VXLAN',
+        healthCheckSettings: HEALTH,
       },
       status: { l2LocatorBlock: `fd4c:0:0:${index}000::/52` },
     });
@@ -52,7 +56,12 @@ const objectsFor = (keys: Readonly<Record<NodeName, string>>): TopologyObjects =
     slices: [slice(1, 'w1'), slice(2, 'w2')],
     gatewayPools: [
       object('GatewayPool', 'p1', {
-        spec: { type: 'Internal', nodeSelector: { pool: 'p1' }, tunnelProtocol: 'VXLAN' },
+        spec: {
+          type: 'Internal',
+          nodeSelector: { pool: 'p1' },
+          tunnelProtocol: 'VXLAN',
+          healthCheckSettings: HEALTH,
+        },
         status: { nodes: [{ ...member('g1'), siteName: 's1', gatewayWireguardPort: 51_821, features: ['locators'] }] },
       }),
     ],
