@@ -1,3 +1,4 @@
+import { AddressSet, parsePrefix } from '@unbounded/ip';
 import { describe, expect, test } from 'vitest';
 import { findMember, planNode } from '../node.plan.ts';
 import { parseWorld } from '../world/parse-world.ts';
@@ -25,6 +26,9 @@ const sendsBy = (plan: NodePlan, prefix: string): string => {
   return [...new Set(members.map(({ protocol }) => protocol))].join();
 };
 const tunnelsOf = (plan: NodePlan): string[] => [...new Set(plan.tunnels.map(({ protocol }) => protocol))].sort();
+
+const isPlain = ({ alsoPlain = [] }: NodePlan, prefix: string): boolean =>
+  AddressSet.of(alsoPlain.map(parsePrefix)).overlaps(parsePrefix(prefix));
 
 describe('from one tunnel to another', () => {
   const [before, after] = [planWith('VXLAN'), planWith('GENEVE')];
@@ -76,7 +80,7 @@ describe('from a tunnel to plain routing', () => {
   test('plain packets are taken before any are sent, and tunnelled ones after none are', () => {
     const [receive, send] = [planTransition(before, after, 'receive'), planTransition(before, after, 'send')];
     expect([sendsBy(receive, PEER), sendsBy(receive, FAR)]).toEqual(['VXLAN', 'VXLAN']);
-    expect(receive.alsoPlain).toEqual(expect.arrayContaining([PEER, FAR]));
+    expect([PEER, FAR].map((prefix) => isPlain(receive, prefix))).toEqual([true, true]);
     expect([sendsBy(send, PEER), tunnelsOf(send)]).toEqual(['native', ['VXLAN']]);
     expect(blockOf(send, PEER)?.alsoFrom).toEqual(blockOf(before, PEER)?.to); // its packets may come out of the tunnel
   });
@@ -85,8 +89,40 @@ describe('from a tunnel to plain routing', () => {
     expect([sendsBy(receive, PEER), tunnelsOf(receive)]).toEqual(['native', ['VXLAN']]);
     expect(blockOf(receive, PEER)?.alsoFrom).toEqual(blockOf(before, PEER)?.to);
     expect(sendsBy(send, PEER)).toBe('VXLAN');
-    expect(send.alsoPlain).toContain(PEER);
+    expect(isPlain(send, PEER)).toBe(true);
   });
+});
+
+describe('inside of a block that changes from a tunnel to plain routing', () => {
+  const WIDE = '100.64.0.0/10';
+  const ENCRYPTED = '100.66.0.0/24';
+  const OWN = '100.65.31.0/24';
+  const ABOUT = '100.67.0.0/16'; // nobody's but the wide block's
+  const widened = (plan: NodePlan, encrypted: NodePlan): NodePlan => ({
+    ...plan,
+    blocks: [
+      { ...blockOf(plan, PEER)!, prefix: WIDE },
+      { ...blockOf(encrypted, FAR)!, prefix: ENCRYPTED },
+      ...plan.blocks.filter(({ prefix }) => prefix === PEER),
+    ],
+    groups: encrypted.groups,
+  });
+  const encrypted = planWith('WireGuard');
+  const [before, after] = [widened(planWith('VXLAN'), encrypted), widened(planWith('None'), encrypted)];
+
+  test.each([
+    ['receive', before, after],
+    ['send', before, after],
+    ['receive', after, before],
+    ['send', after, before],
+  ] as const)(
+    'what is encrypted or this node’s own does not come without a tunnel, in the step %s',
+    (step, from, to) => {
+      expect(changedPrefixes(from, to)).toEqual(new Set([WIDE, PEER]));
+      const plan = planTransition(from, to, step);
+      expect([ABOUT, PEER, ENCRYPTED, OWN].map((prefix) => isPlain(plan, prefix))).toEqual([true, true, false, false]);
+    },
+  );
 });
 
 test.each<[Protocol, Protocol]>([

@@ -1,3 +1,4 @@
+import { AddressSet, formatPrefix, parsePrefix } from '@unbounded/ip';
 import { familyOf } from '../links/underlay.ts';
 import type {
   BlockPlan,
@@ -125,6 +126,27 @@ export const isNative = (to: Destination): boolean => typeof to === 'object' && 
 const nativePrefixes = ({ blocks }: NodePlan): string[] =>
   blocks.filter(({ to, use }) => isNative(to) && use !== 'unrouted').map(({ prefix }) => prefix);
 
+/**
+ * Addresses that change their way and are reached natively before or after. What is inside of such a block and reached another way, or
+ * lives on this node, is none of them: the longest prefix decides.
+ */
+const plainPrefixes = (before: NodePlan, after: NodePlan, changed: ReadonlySet<string>): string[] => {
+  const native = new Set([...nativePrefixes(before), ...nativePrefixes(after)].filter((prefix) => changed.has(prefix)));
+  const routed = after.blocks.filter(({ use }) => use === undefined || use === 'transit').map(({ prefix }) => prefix);
+  const byLength = Map.groupBy(
+    [...new Set([...native, ...routed, ...after.podCidrs])].map((text) => ({ text, prefix: parsePrefix(text) })),
+    ({ prefix }) => prefix.length,
+  );
+  let plain = AddressSet.empty;
+  for (const [, same] of [...byLength].sort(([a], [b]) => a - b)) {
+    const [some, others] = [true, false].map((isPlain) =>
+      AddressSet.of(same.filter(({ text }) => native.has(text) === isPlain).map(({ prefix }) => prefix)),
+    );
+    plain = plain.union(some!).subtract(others!);
+  }
+  return plain.toPrefixes().map(formatPrefix);
+};
+
 /** Those of both plans, but nobody who encrypts from now on. */
 const tunnelsOf = (before: NodePlan, after: NodePlan): TunnelPeer[] => {
   const encrypting = new Set(after.wireGuard.flatMap(({ peers }) => peers.map(({ node }) => node)));
@@ -186,7 +208,6 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
     return isNative(sent.to) ? { ...sent, alsoFrom: takes.get(block.prefix)!.to } : sent;
   });
   const { echoes: _, ...rest } = after;
-  const native = [...nativePrefixes(before), ...nativePrefixes(after)].filter((prefix) => changed.has(prefix));
   return {
     ...rest,
     ...echoesOf(sending, after, changed),
@@ -198,7 +219,7 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
       before,
     ),
     tunnels: tunnelsOf(before, after),
-    alsoPlain: [...new Set(native)].sort(),
+    alsoPlain: plainPrefixes(before, after, changed),
     boundary: {
       ...after.boundary,
       entries: [...new Set([...before.boundary.entries, ...after.boundary.entries])].sort(),

@@ -105,13 +105,17 @@ const isSettled = (layout: LabLayout, carrier: Carrier): boolean =>
       return kinds.symmetricDifference(wanted).size === 0;
     });
 
+/** The same with the wires, and the addresses of nodes, that all cases have. */
+const onAllWires = ({ options }: LabLayout): LabLayout => layoutOf({ ...options, underlay: BASE.underlay });
+
 /** Makes the running lab another: its agents get other objects, and are replaced only for another data path. */
 const change = async (from: LabLayout, to: LabLayout, carrier: Carrier): Promise<void> => {
   saveLayout(to);
   writeObjects(to, readReports(to));
   if (from.options.dataplane !== to.options.dataplane) {
     await Promise.all(to.nodes.map(({ name }) => stopAgent(name, NODE_AGENT)));
-    await Promise.all(to.nodes.map((node) => startAgent(to, node, NODE_AGENT)));
+    // The next cases have the same agents: they answer at the addresses of all.
+    await Promise.all(onAllWires(to).nodes.map((node) => startAgent(to, node, NODE_AGENT)));
   }
   impair(to);
   await timeUntil(`every node has what ${carrier} needs, and nothing else`, () => isSettled(to, carrier), SETTLE_MS);
@@ -151,7 +155,7 @@ const main = async (only: readonly string[]): Promise<void> => {
     const layout = layoutOf({ ...BASE, ...tried.options });
     say(name);
     // Whatever case is first: the wires that it lays are those of all.
-    const laid: LabLayout = before ?? layoutOf({ ...layout.options, underlay: BASE.underlay });
+    const laid: LabLayout = before ?? onAllWires(layout);
     if (!before) await up(laid);
     await change(laid, layout, tried.carrier ?? (layout.options.protocol as Carrier));
     say('everything is in place');
