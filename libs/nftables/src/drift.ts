@@ -59,6 +59,7 @@ const chainDrift = (table: TableSpec, wanted: ChainSpec, found: ObservedChain | 
 /** The first thing in which the kernel's table is not the wanted one; undefined when it is. */
 export const findDrift = (spec: TableSpec, found: ObservedTable | undefined): string | undefined => {
   if (!found) return `table ${spec.family} ${spec.name} is missing`;
+  if (found.isDormant) return `table ${spec.family} ${spec.name} is dormant`;
   const wanted = withSetNames(spec, namesInUse(spec, new Set(found.sets.map(({ name }) => name))));
   const sets = new Map(found.sets.map((set) => [set.name, set]));
   const chains = new Map(found.chains.map((chain) => [chain.name, chain]));

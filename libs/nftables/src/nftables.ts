@@ -4,6 +4,7 @@ import { findDrift, hasSameBase } from './drift.ts';
 import { changesTable } from './change.codec.ts';
 import {
   type ObservedCounter,
+  isDormant,
   type ObservedTable,
   readBody,
   readChain,
@@ -112,13 +113,22 @@ const commit = async (socket: NetlinkSocket, requests: readonly Request[]): Prom
   if (cause) throw new NftablesError(cause);
 };
 
-const exists = async (socket: NetlinkSocket, family: TableFamily, name: string): Promise<boolean> => {
+const findTable = async (
+  socket: NetlinkSocket,
+  family: TableFamily,
+  name: string,
+): Promise<Pick<ObservedTable, 'isDormant'> | undefined> => {
   const body = startBody(FAMILY[family]).attributeText(RULE.table, name).bytes();
   try {
-    await socket.request({ type: MESSAGE.getTable, flags: 0, body, what: `find table ${family} ${name}` });
-    return true;
+    const [table] = await socket.request({
+      type: MESSAGE.getTable,
+      flags: 0,
+      body,
+      what: `find table ${family} ${name}`,
+    });
+    return { isDormant: table !== undefined && isDormant(readBody(table.body)) };
   } catch (error) {
-    if (isAbsent(error)) return false;
+    if (isAbsent(error)) return undefined;
     throw error;
   }
 };
@@ -231,7 +241,8 @@ const readOnce = async (
   family: TableFamily,
   name: string,
 ): Promise<ObservedTable | undefined> => {
-  if (!(await exists(socket, family, name))) return undefined;
+  const found = await findTable(socket, family, name);
+  if (!found) return undefined;
   const elements = async (set: string) => {
     const body = startBody(FAMILY[family])
       .attributeText(ELEMENT_LIST.table, name)
@@ -253,6 +264,7 @@ const readOnce = async (
   const filled = [];
   for (const set of sets) filled.push({ ...set, elements: await elements(set.name) });
   return {
+    ...found,
     chains: chains.map((chain) => ({ ...chain, rules: rules.filter((rule) => rule.chain === chain.name) })),
     sets: filled,
     counters,
@@ -267,18 +279,24 @@ const readNamedSet = (attributes: ReturnType<typeof readBody>): ReturnType<typeo
 
 type FoundChain = ReturnType<typeof readChain>;
 
+interface Outline extends Pick<ObservedTable, 'isDormant'> {
+  readonly names: TableNames;
+  readonly chains: readonly FoundChain[];
+}
+
 /** What a table holds, without what is in it; undefined when there is none. */
 const readOutline = async (
   socket: NetlinkSocket,
   table: Pick<TableSpec, 'family' | 'name'>,
-): Promise<{ readonly names: TableNames; readonly chains: readonly FoundChain[] } | undefined> => {
+): Promise<Outline | undefined> => {
   const { family, name } = table;
-  if (!(await exists(socket, family, name))) return undefined;
+  const found = await findTable(socket, family, name);
+  if (!found) return undefined;
   const chains = await listIn(socket, table, MESSAGE.getChain, readChain);
   const sets = await listIn(socket, table, MESSAGE.getSet, readNamedSet);
   const counters = await listCounters(socket, family, name);
   const namesOf = (some: readonly { readonly name: string }[]): string[] => some.map((one) => one.name);
-  return { names: { chains: namesOf(chains), sets: namesOf(sets), counters: namesOf(counters) }, chains };
+  return { names: { chains: namesOf(chains), sets: namesOf(sets), counters: namesOf(counters) }, chains, ...found };
 };
 
 /**
@@ -306,7 +324,8 @@ const replaceTable = async (socket: NetlinkSocket, table: TableSpec): Promise<vo
   const former = await readOutline(socket, table);
   const { names: taken, chains } = former ?? { names: NOTHING, chains: [] };
   const names = freeNames(table, new Set(taken.sets));
-  if (!names) return await replaceAtOnce(socket, table);
+  // A dormant one would stay so: none of its chains is at a hook, so none is kept there.
+  if (!names || former?.isDormant) return await replaceAtOnce(socket, table);
   const { staged, rest } = inParts(withSetNames(table, names));
   if (staged.length > 0) await commit(socket, [createTable(table), ...createSets(table, staged)]);
   try {
@@ -357,7 +376,7 @@ export const createNftables = (options: { readonly netnsFd?: number } = {}): Nft
         throw error;
       }
     },
-    hasTable: (family, name) => exists(socket, family, name),
+    hasTable: async (family, name) => (await findTable(socket, family, name)) !== undefined,
     listTables: () => listTables(socket),
     readTable: (family, name) => readTable(socket, family, name),
     listNames: async (family, name) => (await readOutline(socket, { family, name }))?.names,

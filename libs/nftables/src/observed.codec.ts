@@ -26,10 +26,14 @@ import {
   SET,
   SET_DESCRIPTION,
   SET_FIELD,
+  TABLE,
+  TABLE_DORMANT,
 } from './wire.codec.ts';
 
 /** What the kernel holds of a table, in its own terms. */
 export interface ObservedTable {
+  /** Its chains are listed, and at no hook. Absent: they are. */
+  readonly isDormant?: boolean;
   readonly chains: readonly ObservedChain[];
   readonly sets: readonly ObservedSet[];
   readonly counters: readonly ObservedCounter[];
@@ -109,6 +113,8 @@ const readFields = (description: Attribute | undefined): number[] =>
   (description?.nested().get(SET_DESCRIPTION.fields)?.list() ?? []).map(
     (field) => field.nested().get(SET_FIELD.length)?.be32 ?? 0,
   );
+
+export const isDormant = (table: Attributes): boolean => ((table.get(TABLE.flags)?.be32 ?? 0) & TABLE_DORMANT) !== 0;
 
 export const readSet = (attributes: Attributes): Omit<ObservedSet, 'elements'> => ({
   name: text(attributes, SET.name),

@@ -36,7 +36,9 @@ export const MESSAGE = {
 /** NFPROTO_*. */
 export const FAMILY: Readonly<Record<TableFamily, number>> = { inet: 1, ip: 2, arp: 3, netdev: 5, bridge: 7, ip6: 10 };
 
-export const TABLE = { name: 1 } as const;
+export const TABLE = { name: 1, flags: 2 } as const;
+/** NFT_TABLE_F_DORMANT: the table's chains are at no hook. */
+export const TABLE_DORMANT = 1;
 export const CHAIN = { table: 1, name: 3, hook: 4, policy: 5, type: 7 } as const;
 export const HOOK = { number: 1, priority: 2, devices: 4 } as const;
 export const DEVICE_NAME = 1;

@@ -114,6 +114,30 @@ test.each(Object.keys(KINDS) as (keyof typeof KINDS)[])(
   60_000,
 );
 
+test('a table that somebody made dormant is another one, and at its hooks again once it is replaced', async () => {
+  const noPings: TableSpec = {
+    family: 'inet',
+    name: 'quiet',
+    chains: [
+      {
+        name: 'in',
+        base: { type: 'filter', hook: 'input', priority: 0 },
+        rules: [{ expressions: [{ match: 'meta', key: 'l4proto', op: '==', value: 1 }, { do: 'drop' }] }],
+      },
+    ],
+  };
+  const ping = (): string =>
+    within('sh', '-c', 'ping -c1 -W1 127.0.0.1 >/dev/null && echo answered || echo silent').trim();
+  await nft.replaceTable(noPings);
+  expect(ping()).toBe('silent');
+  within('nft', 'add table inet quiet { flags dormant; }');
+  expect(ping()).toBe('answered');
+  expect(await nft.drift(noPings)).toBe('table inet quiet is dormant');
+  await nft.replaceTable(noPings);
+  expect(ping()).toBe('silent');
+  expect(await nft.drift(noPings)).toBeUndefined();
+});
+
 /** Takes a mark off and lets pass; who comes a second time has none. */
 const onlyOnce = (round: number, sets: readonly SetSpec[]): TableSpec => ({
   family: 'inet',
