@@ -48,7 +48,7 @@ export const apiModule = (options: ApiOptions, letIn: LetIn): DynamicModule => {
       value(tokens.NODE_REPORTS, options.reports),
       value(tokens.FORWARDING_EXCHANGE, options.forwarding),
       value(tokens.PARSE_FORWARDING, options.parseForwarding),
-      value(tokens.VIEWER_REQUESTS, createRequestPace(VIEWER_PACE)),
+      value(tokens.VIEWER_REQUESTS, createRequestPace({ ...VIEWER_PACE, elapsed: options.elapsed })),
       value(tokens.SEND_JSON, createJsonSender(options.sendLimits)),
       value(tokens.READ_BODY, createBodyReader(options.bodyLimits)),
       value(tokens.SERIALIZED_VIEW, serializer),

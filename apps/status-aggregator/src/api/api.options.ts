@@ -54,4 +54,6 @@ export interface ApiOptions {
   readonly streamLimits?: Partial<StreamLimits>;
   /** The wall clock; for the end of tokens. */
   readonly now?: () => Date;
+  /** Milliseconds, monotonic; for the pace of requests. */
+  readonly elapsed?: () => number;
 }

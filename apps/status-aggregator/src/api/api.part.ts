@@ -45,7 +45,7 @@ const createApplication = async (options: ApiOptions, letIn: LetIn): Promise<Nes
   app.useWebSocketAdapter(
     new StreamAdapter({ app, admission: app.get(ADMIT_STREAM), metrics: app.get(EDGE_METRICS), logger }),
   );
-  const document = serveDocument(openApiOf(app, options.schemas), options.metrics);
+  const document = serveDocument(openApiOf(app, options.schemas), options);
   app.getHttpAdapter().getInstance().get('/openapi.json', document);
   return app;
 };

@@ -10,7 +10,7 @@ export interface RequestPace {
 
 export interface RequestPaceOptions extends Pace {
   /** Milliseconds, monotonic. */
-  readonly elapsed?: () => number;
+  readonly elapsed?: (() => number) | undefined;
 }
 
 /** Ten dashboards of one user that come back at once, or that each look at something once a second, stay below it. */
