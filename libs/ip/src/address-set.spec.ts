@@ -8,11 +8,11 @@ const smallPrefix: fc.Arbitrary<Prefix> = fc
   .tuple(fc.integer({ min: 0, max: 255 }), fc.integer({ min: 24, max: 32 }))
   .map(([low, length]) => prefixOf({ family: 4, value: BASE + BigInt(low) }, length));
 
+const holds = (prefix: Prefix, low: number): boolean =>
+  prefix.address <= BASE + BigInt(low) && BASE + BigInt(low) <= lastAddress(prefix).value;
 /** The model: the set as 256 booleans. */
 const members = (prefixes: readonly Prefix[]): boolean[] =>
-  Array.from({ length: 256 }, (_, low) =>
-    prefixes.some((p) => p.address <= BASE + BigInt(low) && BASE + BigInt(low) <= lastAddress(p).value),
-  );
+  Array.from({ length: 256 }, (_, low) => prefixes.some((prefix) => holds(prefix, low)));
 const membersOf = (set: AddressSet): boolean[] =>
   Array.from({ length: 256 }, (_, low) => set.has({ family: 4, value: BASE + BigInt(low) }));
 
@@ -28,6 +28,17 @@ describe('AddressSet', () => {
     );
     expect(() => AddressSet.between(at(2), at(1))).toThrow(RangeError);
     expect(() => AddressSet.between(at(1), { family: 6, value: BASE + 2n })).toThrow(RangeError);
+  });
+
+  test('by longest prefix has an address where the longest that holds it is inside, and none of that length outside', () => {
+    const longest = (prefixes: readonly Prefix[], low: number): number =>
+      Math.max(-1, ...prefixes.filter((prefix) => holds(prefix, low)).map(({ length }) => length));
+    fc.assert(
+      fc.property(fc.array(smallPrefix, { maxLength: 8 }), fc.array(smallPrefix, { maxLength: 8 }), (a, b) => {
+        const wanted = Array.from({ length: 256 }, (_, low) => longest(a, low) > longest(b, low));
+        expect(membersOf(AddressSet.byLongestPrefix(a, b))).toEqual(wanted);
+      }),
+    );
   });
 
   test('agrees with a list of addresses in union, subtraction and queries', () => {

@@ -59,6 +59,17 @@ export class AddressSet {
     return new AddressSet(family(4), family(6));
   }
 
+  /** Addresses whose longest prefix is one of `inside`; of prefixes of one length those `outside` win. */
+  static byLongestPrefix(inside: readonly Prefix[], outside: readonly Prefix[]): AddressSet {
+    const ofLength = (prefixes: readonly Prefix[], wanted: number): AddressSet =>
+      AddressSet.of(prefixes.filter(({ length }) => length === wanted));
+    const lengths = [...new Set([...inside, ...outside].map(({ length }) => length))].sort((a, b) => a - b);
+    return lengths.reduce(
+      (decided, length) => decided.union(ofLength(inside, length)).subtract(ofLength(outside, length)),
+      AddressSet.empty,
+    );
+  }
+
   /** The addresses from the first to the last, both included. @throws RangeError for two families, or a last one below the first */
   static between(first: Address, last: Address): AddressSet {
     if (first.family !== last.family || last.value < first.value) {

@@ -133,18 +133,10 @@ const nativePrefixes = ({ blocks }: NodePlan): string[] =>
 const plainPrefixes = (before: NodePlan, after: NodePlan, changed: ReadonlySet<string>): string[] => {
   const native = new Set([...nativePrefixes(before), ...nativePrefixes(after)].filter((prefix) => changed.has(prefix)));
   const routed = after.blocks.filter(({ use }) => use === undefined || use === 'transit').map(({ prefix }) => prefix);
-  const byLength = Map.groupBy(
-    [...new Set([...native, ...routed, ...after.podCidrs])].map((text) => ({ text, prefix: parsePrefix(text) })),
-    ({ prefix }) => prefix.length,
-  );
-  let plain = AddressSet.empty;
-  for (const [, same] of [...byLength].sort(([a], [b]) => a - b)) {
-    const [some, others] = [true, false].map((isPlain) =>
-      AddressSet.of(same.filter(({ text }) => native.has(text) === isPlain).map(({ prefix }) => prefix)),
-    );
-    plain = plain.union(some!).subtract(others!);
-  }
-  return plain.toPrefixes().map(formatPrefix);
+  const others = [...routed, ...after.podCidrs].filter((prefix) => !native.has(prefix));
+  return AddressSet.byLongestPrefix([...native].map(parsePrefix), others.map(parsePrefix))
+    .toPrefixes()
+    .map(formatPrefix);
 };
 
 /** Those of both plans, but nobody who encrypts from now on. */

@@ -22,15 +22,9 @@ const withheldRoutes = ({ withheld = [] }: KernelPlan): RoutePlan[] =>
 /** Addresses that the plan's routes lead into the overlay, or nowhere: the longest prefix decides. */
 const routedIntoOverlay = (plan: KernelPlan): AddressSet => {
   const routes = [...plan.routes, ...withheldRoutes(plan)];
-  const byLength = Map.groupBy(routes, ({ prefix }) => parsePrefix(prefix).length);
-  const addresses = (some: readonly RoutePlan[]): AddressSet =>
-    AddressSet.of(some.map(({ prefix }) => parsePrefix(prefix)));
-  let inside = AddressSet.empty;
-  for (const [, some] of [...byLength].sort(([a], [b]) => a - b)) {
-    const overlay = some.filter((route) => !isNative(route));
-    inside = inside.union(addresses(overlay)).subtract(addresses(some.filter(isNative)));
-  }
-  return inside;
+  const prefixesOf = (some: readonly RoutePlan[]): Prefix[] => some.map(({ prefix }) => parsePrefix(prefix));
+  const overlay = routes.filter((route) => !isNative(route));
+  return AddressSet.byLongestPrefix(prefixesOf(overlay), prefixesOf(routes.filter(isNative)));
 };
 
 /**
