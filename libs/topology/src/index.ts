@@ -26,4 +26,4 @@ export type { NodeRelay } from './world/relay-model.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './plan.ts';
 export type { Member, SiteModel, TopologyObjects, World } from './world/world.ts';
 export type { Problem } from './world/problem.ts';
-export { changedPrefixes, isNative, planTransition } from './routing/transition.ts';
+export { changedPrefixes, isNative, planTransitions, type Transition } from './routing/transition.ts';

@@ -223,6 +223,8 @@ export interface NodePlan {
   readonly servedSites: readonly string[];
   /** Blocks whose packets may come without a tunnel although they leave through one: only while a link changes its protocol. */
   readonly alsoPlain?: readonly string[];
+  /** Addresses of the neighbors who send them: they come by the devices that lead to these. */
+  readonly alsoPlainBy?: readonly string[];
   /** What gateways and the peers of the node hold. */
   readonly holdings: readonly Holding[];
   /** It routes the nodeCidrs of all sites of other networks. Absent: not all. */

@@ -142,7 +142,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
   const { net, path, health, paths, sysctls, wireGuard: context } = dataplane;
   const addresses = await net.addresses.list();
   const { plan, problems: addressProblems } = withLocalAddresses(wanted, addresses);
-  const network = await findNetwork(net, addresses, plan.ownAddresses);
+  const network = await findNetwork(net, addresses, plan);
   const sysctlProblems = await sysctls.ensure(familiesOf(plan), () => advertisementDevices(net));
   const specs = planDevices(plan);
   const devices = await ensureDevices(net, specs);

@@ -3,13 +3,11 @@ import { formatPrefix, tryParsePrefix } from '@unbounded/ip';
 import type { Logger } from '@unbounded/telemetry';
 import {
   advertisedRoutes,
-  changedPrefixes,
   isNative,
   type Holding,
   type NodePlan,
   parseWorld,
   planNode,
-  planTransition,
   type Problem,
   type LocalNode,
   nodeAddresses,
@@ -21,6 +19,7 @@ import {
 import { keepPlan, readKeptPlan } from './kept-plan.ts';
 import { findLocalNode, missingSite } from './local-node.ts';
 import type { Measured, OwnKeys } from './measured.ts';
+import { createTransitions } from './transitions.ts';
 import type { OverlayPeers } from '../kernel/overlay-peers.ts';
 import type { NodeFacts } from '../world/object-files.ts';
 import type { KeptSection } from '../section.port.ts';
@@ -77,48 +76,6 @@ const textOf = ({ underlay, pathMtuBytes, keys, established, protectedAddresses 
     [...established].sort(),
     protectedAddresses,
   ]);
-
-/** The other ends hear of a change within a second or two; then they take packets the new way. */
-const RECEIVE_MS = 4000;
-/** Ends that are late still send the old way. */
-const SEND_MS = 20_000;
-
-/** The last result, as long as it is asked for the same. */
-const onceFor = <A extends readonly unknown[], R>(make: (...args: A) => R): ((...args: A) => R) => {
-  let last: { readonly args: A; readonly made: R } | undefined;
-  return (...args) => {
-    if (!last?.args.every((arg, index) => arg === args[index])) last = { args, made: make(...args) };
-    return last.made;
-  };
-};
-
-/** Leads from plan to plan by the steps between them. */
-const createTransitions = (now: () => number) => {
-  let before: NodePlan | undefined;
-  let target: NodePlan | undefined;
-  let sinceMs = 0;
-  const elapsed = (): number => now() - sinceMs;
-  /** The plan of a step is made once: passes and reports read it over and over. */
-  const stepPlan = onceFor(planTransition);
-  const effective = (): NodePlan | undefined => {
-    if (!before || !target || elapsed() >= RECEIVE_MS + SEND_MS) return target;
-    return stepPlan(before, target, elapsed() < RECEIVE_MS ? 'receive' : 'send');
-  };
-  return {
-    effective,
-    nextStepMs: (): number | undefined => {
-      if (!before || elapsed() >= RECEIVE_MS + SEND_MS) return undefined;
-      return (elapsed() < RECEIVE_MS ? RECEIVE_MS : RECEIVE_MS + SEND_MS) - elapsed();
-    },
-    to(next: NodePlan): void {
-      const current = effective();
-      // Plans that send the same way as the one we are on the way to change nothing about the steps there.
-      const isElsewhere = target !== undefined && changedPrefixes(target, next).size > 0;
-      if (current && isElsewhere) [before, sinceMs] = [current, now()];
-      target = next;
-    },
-  };
-};
 
 interface Made {
   readonly plan: NodePlan;

@@ -28,7 +28,7 @@ export const holdAddresses = async (
   const addresses = hosts.flatMap((host) => ADDRESSES[host]);
   await ensureAddresses(net, owns(...hosts), new Set(), { stateOf: () => 'free' });
   const fence = createFence({ table, ownership: ALWAYS, logger, holdMs: 60_000 });
-  await fence.hold(new Set(addresses), performance.now());
+  expect(await fence.hold(new Set(addresses), performance.now())).toEqual(new Map());
   fence.stop();
 };
 

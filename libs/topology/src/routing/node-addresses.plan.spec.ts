@@ -16,7 +16,7 @@ import { planIn } from '../explain/plan-table.ts';
 import { anyConnectedCluster } from '../random-cluster.testdata.ts';
 import { networkSites } from '../world/reach.ts';
 import { cluster, gateway, inFamilies, pool, worker } from '../testdata.ts';
-import { planTransition } from './transition.ts';
+import { planTransition } from './transition.testdata.ts';
 import { withoutProtected } from './kept-plan.ts';
 import type { BlockPlan, NodePlan } from '../plan.ts';
 import type { Member, TopologyObjects } from '../world/world.ts';

@@ -5,7 +5,8 @@ import { parseWorld } from '../world/parse-world.ts';
 import type { SiteNode } from '@unbounded/crds';
 import { cluster } from '../testdata.ts';
 import type { BlockPlan, NodePlan } from '../plan.ts';
-import { changedPrefixes, planTransition } from './transition.ts';
+import { changedPrefixes } from './transition.ts';
+import { planTransition } from './transition.testdata.ts';
 
 type Protocol = NonNullable<Parameters<typeof cluster>[0]['protocol']>;
 const planWith = (protocol: Protocol, node = 's1-w1'): NodePlan => {
@@ -81,6 +82,10 @@ describe('from a tunnel to plain routing', () => {
     const [receive, send] = [planTransition(before, after, 'receive'), planTransition(before, after, 'send')];
     expect([sendsBy(receive, PEER), sendsBy(receive, FAR)]).toEqual(['VXLAN', 'VXLAN']);
     expect([PEER, FAR].map((prefix) => isPlain(receive, prefix))).toEqual([true, true]);
+    const gateways = after.blocks.flatMap(({ to }) => (typeof to === 'object' && 'gateways' in to ? to.gateways : []));
+    expect([receive, send].map(({ alsoPlainBy }) => alsoPlainBy)).toEqual(
+      [gateways, gateways].map((all) => [...new Set(all)]),
+    );
     expect([sendsBy(send, PEER), tunnelsOf(send)]).toEqual(['native', ['VXLAN']]);
     expect(blockOf(send, PEER)?.alsoFrom).toEqual(blockOf(before, PEER)?.to); // its packets may come out of the tunnel
   });
@@ -90,6 +95,7 @@ describe('from a tunnel to plain routing', () => {
     expect(blockOf(receive, PEER)?.alsoFrom).toEqual(blockOf(before, PEER)?.to);
     expect(sendsBy(send, PEER)).toBe('VXLAN');
     expect(isPlain(send, PEER)).toBe(true);
+    expect(send.alsoPlainBy).toEqual(planTransition(before, after, 'send').alsoPlainBy);
   });
 });
 

@@ -23,6 +23,15 @@ import type {
  */
 export type TransitionStep = 'receive' | 'send';
 
+/** A change that is on its way. */
+export interface Transition {
+  /** How packets were sent until it began. */
+  readonly before: NodePlan;
+  /** Those that it changes: another one may be on its way for others, at another step. */
+  readonly prefixes: ReadonlySet<string>;
+  readonly step: TransitionStep;
+}
+
 type Carriage = 'encrypted' | 'tunnel' | 'native' | 'other';
 
 /** How packets to a destination leave, and over whom. */
@@ -91,8 +100,8 @@ const groupOf = (to: Destination): string | undefined =>
   typeof to === 'object' && 'group' in to ? to.group : undefined;
 
 /** The former groups, with the members that go on carrying in the first step. */
-const formerGroups = (before: NodePlan, after: NodePlan): GroupPlan[] => {
-  const [now, endpoints] = [byName(after), endpointsOf(after)];
+const formerGroups = (before: NodePlan, after: NodePlan, endpoints: Endpoints): GroupPlan[] => {
+  const now = byName(after);
   const peers = new Set(after.probes.map(({ node }) => node));
   return before.groups.map((group) => {
     const same = now.get(group.name);
@@ -103,11 +112,13 @@ const formerGroups = (before: NodePlan, after: NodePlan): GroupPlan[] => {
   });
 };
 
-/** Prefixes whose packets go unencrypted before and after, but another way, and for which the old one is good for a while. */
-export const changedPrefixes = (before: NodePlan, after: NodePlan): Set<string> => {
+/**
+ * Prefixes whose packets go unencrypted before and after, but another way, and for which the old one is good for a while.
+ * @param endpoints that peers have now: those of a step between two plans are former ones, too
+ */
+export const changedPrefixes = (before: NodePlan, after: NodePlan, endpoints = endpointsOf(after)): Set<string> => {
   const [old, oldGroups, groups] = [byPrefix(before), byName(before), byName(after)];
-  const endpoints = endpointsOf(after);
-  const former = byName({ groups: formerGroups(before, after) });
+  const former = byName({ groups: formerGroups(before, after, endpoints) });
   const changed = after.blocks.filter(({ prefix, to }) => {
     const known = old.get(prefix);
     if (!known) return false;
@@ -138,6 +149,12 @@ const plainPrefixes = (before: NodePlan, after: NodePlan, changed: ReadonlySet<s
     .toPrefixes()
     .map(formatPrefix);
 };
+
+/** The neighbors to whom changed blocks are sent natively. */
+const nativeNeighbors = ({ blocks }: NodePlan, changed: ReadonlySet<string>): string[] =>
+  blocks.flatMap(({ prefix, to }) =>
+    changed.has(prefix) && typeof to === 'object' && 'gateways' in to ? to.gateways : [],
+  );
 
 /** Those of both plans, but nobody who encrypts from now on. */
 const tunnelsOf = (before: NodePlan, after: NodePlan): TunnelPeer[] => {
@@ -187,9 +204,12 @@ const echoesOf = (
   return echoes.length === 0 ? {} : { echoes };
 };
 
-/** A plan for a step between two; `after` itself where nothing unencrypted changes its way. */
-export const planTransition = (before: NodePlan, after: NodePlan, step: TransitionStep): NodePlan => {
-  const changed = changedPrefixes(before, after);
+const together = (...lists: (readonly string[] | undefined)[]): string[] => [
+  ...new Set(lists.flatMap((list = []) => list)),
+];
+
+const planStep = (after: NodePlan, { before, prefixes, step }: Transition, endpoints: Endpoints): NodePlan => {
+  const changed = changedPrefixes(before, after, endpoints).intersection(prefixes);
   if (changed.size === 0) return after;
   const [sending, other] = step === 'receive' ? [before, after] : [after, before];
   const [sends, takes] = [byPrefix(sending), byPrefix(other)];
@@ -206,15 +226,22 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
     blocks,
     groups: groupsFor(
       blocks,
-      step === 'receive' ? { ...before, groups: formerGroups(before, after) } : after,
+      step === 'receive' ? { ...before, groups: formerGroups(before, after, endpoints) } : after,
       after,
       before,
     ),
     tunnels: tunnelsOf(before, after),
-    alsoPlain: plainPrefixes(before, after, changed),
-    boundary: {
-      ...after.boundary,
-      entries: [...new Set([...before.boundary.entries, ...after.boundary.entries])].sort(),
-    },
+    alsoPlain: together(after.alsoPlain, plainPrefixes(before, after, changed)),
+    alsoPlainBy: together(after.alsoPlainBy, nativeNeighbors(before, changed), nativeNeighbors(after, changed)),
+    boundary: { ...after.boundary, entries: together(before.boundary.entries, after.boundary.entries).sort() },
   };
+};
+
+/**
+ * The plan that is in force on the way to another; that itself where nothing unencrypted changes its way.
+ * @param transitions the latest first
+ */
+export const planTransitions = (target: NodePlan, transitions: readonly Transition[]): NodePlan => {
+  const endpoints = endpointsOf(target);
+  return transitions.reduce((plan, one) => planStep(plan, one, endpoints), target);
 };

@@ -112,7 +112,8 @@ const wire = (device: string, place: Place, end: string): Line[] => [
 ];
 const texts = (pair: Pair): Texts => [pair[4], pair[6]];
 
-const LAN_ROUTER: Texts = ['10.1.0.254', 'fd00:1::254'];
+/** Native neighbor of the node, in whose network the hosts of the LAN are. */
+export const LAN_ROUTER: Texts = ['10.1.0.254', 'fd00:1::254'];
 const WAN_ROUTER: Texts = ['203.0.113.254', '2001:db8:113::254'];
 const EVERYWHERE: readonly Texts[] = [['default', 'default']];
 /** Of the veth in the place of the tunnel, and of that in the place of the anchor, if it is another. */

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
+import { createRouteSocket } from '@unbounded/netlink';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Attempt, passagesOf, placeOf, questionsOf, refusalsOf, shotOf } from './boundary-attempts.testdata.ts';
 import { type BoundaryLab, type LabOptions, openBoundaryLab } from './boundary-lab.testdata.ts';
-import { devicesOf, FAMILIES } from './boundary-network.testdata.ts';
-import { NO_NETWORK } from './own-network.ts';
+import { devicesOf, FAMILIES, LAN_ROUTER } from './boundary-network.testdata.ts';
+import { findNetwork, NO_NETWORK } from './own-network.ts';
 
 /** The boundary of the overlay, packet by packet: what a row names is tried in each family. */
 
@@ -81,23 +82,46 @@ describe('at a gateway', () => {
     await lab.apply(lab.plan);
   });
 
-  test('while its link changes to native routing, or from it, a near pod enters whose way back is a tunnel, and nobody elsewhere by its name', async () => {
+  describe('while its link changes to native routing, or from it,', () => {
+    const blocks = ['100.65.31.0/24', 'fd64:65:31::/64'];
     const inNode = (line: string): string =>
       execFileSync('nsenter', [`--net=${lab.ns.node.path}`, ...line.split(' ')], { encoding: 'utf8' });
-    const blocks = ['100.65.31.0/24', 'fd64:65:31::/64'];
-    const before = blocks.map((block) => inNode(`ip route show ${block}`) || inNode(`ip -6 route show ${block}`));
-    for (const block of blocks) inNode(`ip route replace ${block} dev ${devicesOf(lab.plan).tunnel}`);
-    await lab.apply({ ...lab.plan, alsoPlain: blocks }, [], { ...NO_NETWORK, besideOwn: ['eth0'] });
-    const enter = { from: 'lan', source: 'nearPod', to: 'farPod' } as const;
-    for (const family of FAMILIES) {
-      expect(await lab.shoot(shotOf(lab, enter, family)), `IPv${family}`).toEqual(['far']);
-      const dropped = await lab.dropped('unlisted_entry');
-      for (const other of [{ from: 'wan' }, { source: 'stranger' }] as const)
-        expect(await lab.shoot(shotOf(lab, { ...enter, ...other }, family)), `IPv${family}`).toEqual([]);
-      expect(await lab.dropped('unlisted_entry')).toBe(dropped + 2);
-    }
-    for (const route of before) inNode(`ip route replace ${route.trim()}`);
-    await lab.apply(lab.plan);
+    let routes: string[];
+    beforeAll(() => {
+      routes = blocks.map((block) => inNode(`ip route show ${block}`) || inNode(`ip -6 route show ${block}`));
+      for (const block of blocks) inNode(`ip route replace ${block} dev ${devicesOf(lab.plan).tunnel}`);
+    });
+    afterAll(async () => {
+      for (const route of routes) inNode(`ip route replace ${route.trim()}`);
+      await lab.apply(lab.plan);
+    });
+
+    test('a near pod sends whose way back is a tunnel, and nobody elsewhere by its name', async () => {
+      const plan = { ...lab.plan, alsoPlain: blocks, alsoPlainBy: LAN_ROUTER };
+      const net = createRouteSocket({ netnsFd: lab.ns.node.fd });
+      await lab.apply(plan, [], await findNetwork(net, await net.addresses.list(), plan));
+      net.close();
+      for (const family of FAMILIES)
+        for (const [to, arrives] of [['farPod', 'far'] as const, ['ownPod', 'pod'] as const]) {
+          const shot = { from: 'lan', source: 'nearPod', to } as const;
+          expect(await lab.shoot(shotOf(lab, shot, family)), `IPv${family}`).toEqual([arrives]);
+          const dropped = await lab.dropped('forged_source');
+          expect(await lab.shoot(shotOf(lab, { ...shot, from: 'wan' }, family)), `IPv${family}`).toEqual([]);
+          expect(await lab.dropped('forged_source')).toBe(dropped + 1);
+          const stranger = { ...shot, source: 'stranger', to: 'farPod' } as const;
+          expect(await lab.shoot(shotOf(lab, stranger, family)), `IPv${family}`).toEqual([]);
+        }
+    });
+
+    test('a family comes by the devices of its own neighbors, be they on the WAN', async () => {
+      const towards = { ip: ['eth0'], ip6: ['eth1'] };
+      await lab.apply({ ...lab.plan, alsoPlain: blocks }, [], { ...NO_NETWORK, besideOwn: ['eth0'], towards });
+      for (const [from, other, family] of [['lan', 'wan', 4] as const, ['wan', 'lan', 6] as const]) {
+        const shot = { source: 'nearPod', to: 'farPod' } as const;
+        expect(await lab.shoot(shotOf(lab, { ...shot, from }, family))).toEqual(['far']);
+        expect(await lab.shoot(shotOf(lab, { ...shot, from: other }, family))).toEqual([]);
+      }
+    });
   });
 
   test('the mark of what may enter does not leave the node', async () => {

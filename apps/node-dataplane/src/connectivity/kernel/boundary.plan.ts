@@ -8,10 +8,9 @@ import { nativePrefixes } from '../../data-path/routes.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { addressSet, addressSets, isIn } from '../../kernel/address-sets.ts';
-import { COUNTERS, ENDS, type FirewallPart } from './firewall-parts.ts';
+import { COUNTERS, ENDS, type FirewallPart, isNativeMeanwhile } from './firewall-parts.ts';
 import { FAMILIES, type Family, familyOf } from '../../kernel/nft-family.ts';
 import { LEAKS } from './leaks.plan.ts';
-import { DEVICES_BESIDE_OWN } from './listeners.plan.ts';
 import { entriesOf } from './overlay-traffic.plan.ts';
 import { ICMP, ICMPV6, UDP } from '../../kernel/protocol-numbers.ts';
 
@@ -189,10 +188,9 @@ const arriving: readonly RuleSpec[] = [
     comment: `${family}: may enter, and came by the way back`,
     expressions: [isIn(family, 'saddr', 'entries'), { match: 'route-back', found: true }, enters],
   })),
-  // Between two steps of a change of protocol one end sends natively and the other does not, or the other way round.
   ...perFamily((family) => ({
-    comment: `${family}: its way back is about to follow, or was natively until now, and it came from beside this node`,
-    expressions: [isIn(family, 'saddr', 'also_plain'), device('iifname', DEVICES_BESIDE_OWN), enters],
+    comment: `${family}: its way back is about to follow, or was natively until now`,
+    expressions: [...isNativeMeanwhile(family), enters],
   })),
 ];
 

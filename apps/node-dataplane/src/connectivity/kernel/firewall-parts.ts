@@ -1,5 +1,7 @@
 import { DEVICES } from '../../data-path/devices.ts';
-import type { ChainSpec, SetSpec } from '@unbounded/nftables';
+import type { ChainSpec, Expression, SetSpec } from '@unbounded/nftables';
+import { isIn, setName } from '../../kernel/address-sets.ts';
+import type { Family } from '../../kernel/nft-family.ts';
 
 /** What the parts of our nftables table have in common. */
 
@@ -35,6 +37,15 @@ export const COUNTERS = {
   /** A tunnel packet whose inner source is not its sender's (netlink data path). */
   forgedInnerSource: 'forged_inner_source',
 } as const;
+
+/**
+ * Between two steps of a change of protocol one end sends natively and the other does not, or the other way round: its packets come by
+ * the device that leads to that neighbor, whatever way leads back to their sources at the moment.
+ */
+export const isNativeMeanwhile = (family: Family): Expression[] => [
+  isIn(family, 'saddr', 'also_plain'),
+  { match: 'device', key: 'iifname', op: '==', set: setName('native_devices', family) },
+];
 
 /** Devices of the overlay behind which its packets are not in a tunnel. */
 export const ENDS: ReadonlySet<string> = new Set([DEVICES.bridge, DEVICES.echo]);

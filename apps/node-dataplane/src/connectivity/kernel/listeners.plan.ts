@@ -6,8 +6,7 @@ import { FAMILIES } from '../../kernel/nft-family.ts';
 import type { OwnNetwork } from './own-network.ts';
 import { TCP } from '../../kernel/protocol-numbers.ts';
 
-/** Devices that stand in the subnet of an own address of the node: those by which it reaches the nodes beside it. */
-export const DEVICES_BESIDE_OWN = 'devices_beside_own';
+const DEVICES_BESIDE_OWN = 'devices_beside_own';
 
 /**
  * Our listeners for metrics answer at the node's internal address, which the kernel takes at any device: to whoever on the WAN routes that

@@ -180,7 +180,7 @@ export const openMultihomedLab = async (
   execFileSync('nsenter', [`--net=${node.path}`, 'nft', '-f', '-'], { input: WATCH });
   const nft = createNftables({ netnsFd: node.fd });
   const net = createRouteSocket({ netnsFd: node.fd });
-  const network = await findNetwork(net, await net.addresses.list(), plan.ownAddresses);
+  const network = await findNetwork(net, await net.addresses.list(), plan);
   net.close();
   const passed = async (): Promise<number> =>
     (await nft.readCounters('inet', 'watch')).find(({ name }) => name === 'passed')!.packets;

@@ -54,7 +54,7 @@ beforeAll(async () => {
   nft = createNftables({ netnsFd: node.fd });
   const plan = planOf({ role: 'gateway', protocol: 'VXLAN', dataplane: 'ebpf' });
   const net = createRouteSocket({ netnsFd: node.fd });
-  const network = await findNetwork(net, await net.addresses.list(), plan.ownAddresses);
+  const network = await findNetwork(net, await net.addresses.list(), plan);
   net.close();
   await nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(plan, { network })));
   await nft.replaceTable(tableSpec(CONNECTIVITY, planArpTable(plan, { network }), 'arp'));
@@ -173,7 +173,7 @@ test('a far node in a subnet that it shares with this one is found there', async
   ip(node, 'addr add 10.2.0.20/24 dev eth0');
   const plan = planOf({ role: 'gateway', protocol: 'VXLAN', dataplane: 'ebpf' });
   const net = createRouteSocket({ netnsFd: node.fd });
-  const network = await findNetwork(net, await net.addresses.list(), plan.ownAddresses);
+  const network = await findNetwork(net, await net.addresses.list(), plan);
   net.close();
   await nft.replaceTable(tableSpec(CONNECTIVITY, planArpTable(plan, { network }), 'arp'));
   expect(learned(arpFrame({ to: ALL, operation: 'request', sender: FAR_NODE[0], target: '10.2.0.20' }))).toEqual([

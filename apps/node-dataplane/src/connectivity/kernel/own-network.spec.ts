@@ -16,9 +16,9 @@ const LINKS = [
 ];
 const at = (index: number, address: string): LinkAddress => ({ link: index, address });
 const route = (dst: string, rest: object): Route =>
-  ({ dst, table: 254, metric: 1024, protocol: 3, ...rest }) as unknown as Route;
+  ({ dst, type: 'unicast', table: 254, metric: 1024, protocol: 3, ...rest }) as unknown as Route;
 const networkOf = (addresses: readonly LinkAddress[], own: readonly string[] = [], routes: readonly Route[] = []) =>
-  describeNetwork({ links: LINKS, addresses, routes }, own);
+  describeNetwork({ links: LINKS, addresses, routes }, { ownAddresses: own });
 
 describe('what the table must know of the node’s network', () => {
   test('addresses on loopback and dummy devices float; not those of every host, and not those of our own devices', () => {
@@ -32,6 +32,46 @@ describe('what the table must know of the node’s network', () => {
   test('interfaces with an address in the subnet of an own one stand beside it, and its VRF', () => {
     const addresses = [at(2, '10.1.0.30/24'), at(3, '10.1.0.31/24'), at(4, '203.0.113.30/24'), at(6, '10.1.0.30/24')];
     expect(networkOf(addresses, ['10.1.0.30']).besideOwn).toEqual(['blue', 'eth0', 'eth1']);
+  });
+
+  describe('interfaces towards neighbors', () => {
+    const towards = (neighbors: readonly string[], routes: readonly Route[]) =>
+      describeNetwork({ links: LINKS, addresses: [], routes }, { ownAddresses: [], alsoPlainBy: neighbors }).towards;
+    const onLink = [
+      route('10.1.0.0/24', { link: 3 }),
+      route('fd00:1::/64', { link: 4 }),
+      route('10.0.0.0/8', { link: 8 }),
+    ];
+
+    test('are those of the longest route to them, by family', () => {
+      expect(towards(['10.1.0.31', 'fd00:1::31'], onLink)).toEqual({ ip: ['eth1'], ip6: ['eth2'] });
+      expect(towards(['10.9.0.1'], onLink)).toEqual({ ip: ['eth3'], ip6: [] });
+      expect(towards([], onLink)).toEqual({ ip: [], ip6: [] });
+    });
+
+    test('are all with that route, and the VRF of each', () => {
+      const routes = [...onLink, route('10.1.0.0/24', { link: 2, table: 100 })];
+      expect(towards(['10.1.0.31'], routes).ip).toEqual(['blue', 'eth0', 'eth1']);
+      const several = [
+        route('10.1.0.0/24', { nexthops: [{ link: 3 }, { link: 4 }, { link: 8, gateway: '10.9.0.1' }] }),
+      ];
+      expect(towards(['10.1.0.31'], several).ip).toEqual(['eth1', 'eth2']);
+    });
+
+    test.each([
+      ['with a next hop', { link: 3, gateway: '10.9.0.1' }],
+      ['of ours', { link: 3, protocol: 117 }],
+      ['of local addresses', { link: 1, table: 255 }],
+      ['that refuses', { link: 1, type: 'unreachable' }],
+      ['to a device of ours', { link: 6 }],
+    ])('are none by a route %s', (_, rest) => {
+      expect(towards(['10.1.0.31'], [route('10.1.0.0/24', rest)]).ip).toEqual([]);
+    });
+  });
+
+  test('alternatives are of IPv6', () => {
+    const several = { nexthops: [{ link: 2 }, { link: 3 }] };
+    expect(networkOf([], [], [route('10.9.0.0/16', several), route('0.0.0.0/0', several)]).alternatives).toEqual([]);
   });
 
   test('subnets of interfaces are on link; those of loopback and of our own devices are not', () => {

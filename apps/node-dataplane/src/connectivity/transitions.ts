@@ -1,0 +1,70 @@
+import { changedPrefixes, type NodePlan, planTransitions, type Transition } from '@unbounded/topology';
+
+/** The clock of the steps from plan to plan. Each change has its own: one that begins beside another neither ends nor delays it. */
+
+/** The other ends hear of a change within a second or two; then they take packets the new way. */
+const RECEIVE_MS = 4000;
+/** Ends that are late still send the old way. */
+const SEND_MS = 20_000;
+
+/** Each costs as much as a plan whenever anything changes. One more than these begins anew together with the latest. */
+const MAX_CHANGES = 8;
+
+interface Change extends Omit<Transition, 'step'> {
+  readonly sinceMs: number;
+}
+
+export interface Transitions {
+  /** What the kernel is to hold now. */
+  effective(): NodePlan | undefined;
+  /** Milliseconds until that is another by the clock alone; undefined: it stays. */
+  nextStepMs(): number | undefined;
+  to(next: NodePlan): void;
+}
+
+/** @param now milliseconds on a clock that only goes forward */
+export const createTransitions = (now: () => number): Transitions => {
+  let target: NodePlan | undefined;
+  /** The latest first. */
+  let changes: readonly Change[] = [];
+  /** The plan of a step is made once: passes and reports read it over and over. */
+  let made: { readonly from: readonly unknown[]; readonly plan: NodePlan } | undefined;
+  const underWay = (): readonly Change[] => changes.filter(({ sinceMs }) => now() - sinceMs < RECEIVE_MS + SEND_MS);
+  const effective = (): NodePlan | undefined => {
+    if (!target) return undefined;
+    const steps = underWay().map(({ sinceMs, ...change }): Transition => {
+      return { ...change, step: now() - sinceMs < RECEIVE_MS ? 'receive' : 'send' };
+    });
+    const from = [target, ...steps.flatMap(({ before, step }) => [before, step])];
+    if (made?.from.length !== from.length || made.from.some((one, index) => one !== from[index]))
+      made = { from, plan: planTransitions(target, steps) };
+    return made.plan;
+  };
+  /** It begins with what is sent at the moment; until when packets of changes before it are taken is theirs to say. */
+  const begin = (prefixes: ReadonlySet<string>, current: NodePlan, { tunnels, boundary }: NodePlan): void => {
+    const all = underWay();
+    const [latest, ...others] = all;
+    const sinceMs = now();
+    changes =
+      latest !== undefined && all.length === MAX_CHANGES
+        ? [{ before: current, prefixes: latest.prefixes.union(prefixes), sinceMs }, ...others]
+        : [{ before: { ...current, tunnels, boundary }, prefixes, sinceMs }, ...all];
+  };
+  return {
+    effective,
+    nextStepMs() {
+      const waits = underWay().map(({ sinceMs }) => {
+        const elapsed = now() - sinceMs;
+        return (elapsed < RECEIVE_MS ? RECEIVE_MS : RECEIVE_MS + SEND_MS) - elapsed;
+      });
+      return waits.length === 0 ? undefined : Math.min(...waits);
+    },
+    to(next) {
+      const current = effective();
+      // Plans that send the same way as the one we are on the way to change nothing about the steps there.
+      const prefixes = target === undefined ? new Set<string>() : changedPrefixes(target, next);
+      if (current && target && prefixes.size > 0) begin(prefixes, current, target);
+      target = next;
+    },
+  };
+};
