@@ -174,7 +174,10 @@ export interface EgressNetwork {
   /** What it prints, however it ends. */
   output(place: Place, ...argv: string[]): string;
   input(place: Place, argv: readonly string[], text: string): string;
-  /** Whom a server of TCP sees; 'none' without an answer within the time. */
+  /**
+   * Whom a server of TCP sees; 'none' without an answer within the time.
+   * @throws Error with what decides about packets, if no time was given and there is no answer
+   */
   ask(from: Place, to: string, timeoutSeconds?: number, port?: number): Promise<string>;
   /** A datagram from this port. */
   send(from: Place, to: string, sourcePort: number): Promise<void>;
@@ -208,6 +211,16 @@ const openNode = async (ns: Netns, role: 'worker' | 'gateway'): Promise<EgressNo
     },
   };
 };
+
+/** Of every place, for who reads why there was no answer. */
+const stateOf = (run: EgressNetwork['run']): string =>
+  PLACES.map((place) => {
+    const show = 'ip -s neigh; ip -o addr show dev eth0; ss -tanoi; nstat -as | grep -E "Drop|Retrans|Fail|Listen"';
+    const ofNode =
+      'conntrack -L 2>/dev/null; nft list ruleset | grep -vE "packets 0 " | grep -E "packets|table|elements"';
+    const isNode = place === 'worker' || place === 'gateway';
+    return `--- ${place}\n${run(place, 'sh', '-c', `${show}; ${isNode ? ofNode : 'true'} || true`)}`;
+  }).join('\n');
 
 export const openEgressNetwork = async (): Promise<EgressNetwork> => {
   const ns = Object.fromEntries(PLACES.map((name) => [name, createNetns()])) as Record<Place, Netns>;
@@ -243,7 +256,12 @@ export const openEgressNetwork = async (): Promise<EgressNetwork> => {
       return stdout + stderr;
     },
     input,
-    ask: (from, to, timeoutSeconds = 2, port = PORT) => clientAt(from).ask('ask', to, port, timeoutSeconds),
+    async ask(from, to, timeoutSeconds, port = PORT) {
+      const seen = await clientAt(from).ask('ask', to, port, timeoutSeconds ?? 2);
+      if (seen === 'none' && timeoutSeconds === undefined)
+        throw new Error(`${from} has no answer of ${to} port ${port}\n${stateOf(run)}`);
+      return seen;
+    },
     async send(from, to, sourcePort) {
       await clientAt(from).ask('send', to, PORT, sourcePort);
     },
