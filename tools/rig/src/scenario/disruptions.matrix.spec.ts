@@ -25,7 +25,7 @@ const TOPOLOGIES: readonly [string, Partial<LabOptions>][] = [
   ['kernel routes and next-hop groups instead of eBPF', { gateways: 2, workers: 1, dataplane: 'netlink' }],
 ];
 
-/** Until the last step of a change of protocol is over (apps/node-dataplane, node-planner.ts). */
+/** Until the last step of a change of protocol is over (apps/node-dataplane, transitions.ts). */
 const SETTLED_MS = 30_000;
 
 /** What a disturbance left behind may show itself after its end: objects are read anew when the API server is back. */

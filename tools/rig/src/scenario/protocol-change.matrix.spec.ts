@@ -16,7 +16,7 @@ import { onNode } from '../node/node.ts';
 /** Links change their protocol while packets pass. */
 
 const layout = layoutOf({ sites: 2, workers: 2, protocol: 'VXLAN' });
-/** Until the last step of a change is over (apps/node-dataplane, node-planner.ts). */
+/** Until the last step of a change is over (apps/node-dataplane, transitions.ts). */
 const SETTLED_MS = 30_000;
 const work = mkdtempSync(join(tmpdir(), 'unbounded-lab-'));
 
