@@ -122,6 +122,19 @@ export const startAgentsFrom = async (
   for (const app of apps) for (const node of layout.nodes) await startAgentFrom(source, layout, { node, app });
 };
 
+/** It stands still until the result is called. */
+export const freezeAgent = (node: string, app: NodeApp): (() => Promise<void>) => {
+  const signal = (name: NodeJS.Signals): void => {
+    for (const pid of agentPids(node, app)) process.kill(pid, name);
+  };
+  signal('SIGSTOP');
+  return async () => {
+    signal('SIGCONT');
+    await delay(200);
+    signal('SIGCONT'); // nsenter, which the agent runs behind, stops when that has stopped
+  };
+};
+
 /** Ends an agent: SIGTERM and a wait, or SIGKILL for every process of its cgroup at once. */
 export const stopAgent = async (
   node: string,

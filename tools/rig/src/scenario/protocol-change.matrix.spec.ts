@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freezeAgent } from '../apps/agents.ts';
+import { NODE_AGENT } from '../apps/tokens.ts';
 import { kubectl } from '../kubernetes/control-plane.ts';
 import { down } from '../substrate/down.ts';
 import { layoutOf, namespaceOf, routerName } from '../layout/layout.ts';
@@ -69,6 +71,24 @@ test.each<[Protocol, RegExp]>([
   expect(routeTo(near.ip)).toMatch(expected);
   for (const [name, { sent, received, losses }] of Object.entries(flows))
     expect({ name, sent, received, losses }, dropped).toEqual({ name, sent: 45_000, received: 45_000, losses: [] });
+});
+
+test('while another link changes, too, nothing is lost of an end that is late', { timeout: 180_000 }, async () => {
+  await change('None');
+  await delay(SETTLED_MS);
+  const { near, dropped } = await flowsDuring(45, async () => {
+    const goOn = freezeAgent('s1-w2', NODE_AGENT);
+    await change('VXLAN');
+    await delay(2500);
+    await goOn(); // it sends natively for another four seconds
+    await delay(2000);
+    const patch = JSON.stringify({ spec: { tunnelProtocol: 'GENEVE' } });
+    await kubectl(layout, ['patch', 'sitegatewaypoolassignment', 's1', '--type=merge', '-p', patch]);
+    await delay(SETTLED_MS);
+  });
+  expect(onNode('s1-w1', 'ip', '-br', 'link')).toContain('geneve0');
+  const { sent, received, losses } = near;
+  expect({ sent, received, losses }, dropped).toEqual({ sent: 45_000, received: 45_000, losses: [] });
 });
 
 test('to WireGuard: from then on no packet is in the clear', { timeout: 120_000 }, async () => {

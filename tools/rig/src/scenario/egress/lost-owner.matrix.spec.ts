@@ -1,14 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { egressAnnotations } from '@unbounded/crds';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { NODE_APPS, stopAgent } from '../../apps/agents.ts';
+import { freezeAgent, NODE_APPS, stopAgent } from '../../apps/agents.ts';
 import { agentReady } from '../../apps/agent-state.ts';
 import { NODE_AGENT } from '../../apps/tokens.ts';
 import type { Pod } from '../../checks/test-pod.ts';
 import { admittedBlocks, EGRESS_LABEL, PARTNER, partnerIps } from '../../features/partner/layout.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import { type LabNode, layoutOf, namespaceOf, WAN } from '../../layout/layout.ts';
-import { agentPids } from '../../machine/cgroups.ts';
 import { inNamespace, run, tryRun } from '../../machine/command.ts';
 import { startAgent } from '../../substrate/agents.ts';
 import { down } from '../../substrate/down.ts';
@@ -121,16 +120,10 @@ const harmOf = ({ carried, doubles }: Seen): string[] => [...carried.improper, .
 
 test('its agent stands still', { timeout: 400_000 }, async () => {
   const owner = await currentOwner();
-  const signal = (name: NodeJS.Signals): void => {
-    for (const pid of agentPids(owner, NODE_AGENT)) process.kill(pid, name);
-  };
+  let goOn = (): Promise<void> => Promise.resolve();
   const seen = await loses(owner, {
-    lose: async () => signal('SIGSTOP'),
-    async comeBack() {
-      signal('SIGCONT');
-      await delay(200);
-      signal('SIGCONT'); // nsenter, which the agent runs behind, stops when that has stopped
-    },
+    lose: async () => void (goOn = freezeAgent(owner, NODE_AGENT)),
+    comeBack: () => goOn(),
   });
   await settle(owner);
   expect(harmOf(seen)).toEqual([]);
