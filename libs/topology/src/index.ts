@@ -26,4 +26,5 @@ export type { NodeRelay } from './world/relay-model.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './plan.ts';
 export type { Member, SiteModel, TopologyObjects, World } from './world/world.ts';
 export type { Problem } from './world/problem.ts';
-export { changedPrefixes, isNative, planTransitions, type Transition } from './routing/transition.ts';
+export { type ChangedWays, changedWays, isNative, openPrefixes } from './routing/changed-ways.ts';
+export { planTransitions, type Transition } from './routing/transition.ts';

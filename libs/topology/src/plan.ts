@@ -223,8 +223,8 @@ export interface NodePlan {
   readonly servedSites: readonly string[];
   /** Blocks whose packets may come without a tunnel although they leave through one: only while a link changes its protocol. */
   readonly alsoPlain?: readonly string[];
-  /** Addresses of the neighbors who send them: they come by the devices that lead to these. */
-  readonly alsoPlainBy?: readonly string[];
+  /** The neighbors who send them, by the blocks in which they are: they come by the devices that lead to these. */
+  readonly alsoPlainBy?: readonly { readonly prefix: string; readonly gateways: readonly string[] }[];
   /** What gateways and the peers of the node hold. */
   readonly holdings: readonly Holding[];
   /** It routes the nodeCidrs of all sites of other networks. Absent: not all. */

@@ -184,7 +184,7 @@ const fields = z.object({
   echoes: z.array(echo).exactOptional(),
   servedSites: texts,
   alsoPlain: prefixes.exactOptional(),
-  alsoPlainBy: z.array(address).exactOptional(),
+  alsoPlainBy: z.array(z.object({ prefix, gateways: z.array(address) })).exactOptional(),
   holdings: z.array(holding),
   routesNodes: z.literal(true).exactOptional(),
   tunnelEnds: z.object({ addresses: prefixes, wireGuardPorts: z.array(port), allowed: prefixes.exactOptional() }),

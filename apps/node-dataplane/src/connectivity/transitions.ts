@@ -1,4 +1,11 @@
-import { changedPrefixes, type NodePlan, planTransitions, type Transition } from '@unbounded/topology';
+import {
+  type ChangedWays,
+  changedWays,
+  type NodePlan,
+  openPrefixes,
+  planTransitions,
+  type Transition,
+} from '@unbounded/topology';
 
 /** The clock of the steps from plan to plan. Each change has its own: one that begins beside another neither ends nor delays it. */
 
@@ -6,9 +13,8 @@ import { changedPrefixes, type NodePlan, planTransitions, type Transition } from
 const RECEIVE_MS = 4000;
 /** Ends that are late still send the old way. */
 const SEND_MS = 20_000;
-
-/** Each costs as much as a plan whenever anything changes. One more than these begins anew together with the latest. */
-const MAX_CHANGES = 8;
+/** Changes that follow one another so closely are one, however many: what each costs is bounded. */
+const ONE_MS = 1000;
 
 interface Change extends Omit<Transition, 'step'> {
   readonly sinceMs: number;
@@ -21,6 +27,14 @@ export interface Transitions {
   nextStepMs(): number | undefined;
   to(next: NodePlan): void;
 }
+
+/** What is encrypted, or gone, from now on is part of no change, also when it is open again. */
+const stillOpen = (changes: readonly Change[], next: NodePlan): Change[] => {
+  const open = openPrefixes(next);
+  return changes
+    .map((change) => ({ ...change, prefixes: change.prefixes.intersection(open) }))
+    .filter(({ prefixes }) => prefixes.size > 0);
+};
 
 /** @param now milliseconds on a clock that only goes forward */
 export const createTransitions = (now: () => number): Transitions => {
@@ -40,15 +54,23 @@ export const createTransitions = (now: () => number): Transitions => {
       made = { from, plan: planTransitions(target, steps) };
     return made.plan;
   };
-  /** It begins with what is sent at the moment; until when packets of changes before it are taken is theirs to say. */
-  const begin = (prefixes: ReadonlySet<string>, current: NodePlan, { tunnels, boundary }: NodePlan): void => {
-    const all = underWay();
-    const [latest, ...others] = all;
+  /** It begins with what is sent at the moment. */
+  const begin = (ways: ChangedWays, before: NodePlan, left: NodePlan): void => {
+    const [latest, ...others] = changes;
     const sinceMs = now();
     changes =
-      latest !== undefined && all.length === MAX_CHANGES
-        ? [{ before: current, prefixes: latest.prefixes.union(prefixes), sinceMs }, ...others]
-        : [{ before: { ...current, tunnels, boundary }, prefixes, sinceMs }, ...all];
+      latest !== undefined && sinceMs - latest.sinceMs < ONE_MS
+        ? [
+            {
+              before,
+              left: [left, ...latest.left],
+              prefixes: latest.prefixes.union(ways.prefixes),
+              members: latest.members.union(ways.members),
+              sinceMs: latest.sinceMs,
+            },
+            ...others,
+          ]
+        : [{ before, left: [left], ...ways, sinceMs }, ...changes];
   };
   return {
     effective,
@@ -61,9 +83,10 @@ export const createTransitions = (now: () => number): Transitions => {
     },
     to(next) {
       const current = effective();
+      changes = stillOpen(underWay(), next);
       // Plans that send the same way as the one we are on the way to change nothing about the steps there.
-      const prefixes = target === undefined ? new Set<string>() : changedPrefixes(target, next);
-      if (current && target && prefixes.size > 0) begin(prefixes, current, target);
+      const ways = target && changedWays(target, next);
+      if (current && target && ways && ways.prefixes.size > 0) begin(ways, current, target);
       target = next;
     },
   };

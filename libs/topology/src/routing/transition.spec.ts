@@ -5,7 +5,7 @@ import { parseWorld } from '../world/parse-world.ts';
 import type { SiteNode } from '@unbounded/crds';
 import { cluster } from '../testdata.ts';
 import type { BlockPlan, NodePlan } from '../plan.ts';
-import { changedPrefixes } from './transition.ts';
+import { changedWays } from './changed-ways.ts';
 import { planTransition } from './transition.testdata.ts';
 
 type Protocol = NonNullable<Parameters<typeof cluster>[0]['protocol']>;
@@ -82,10 +82,10 @@ describe('from a tunnel to plain routing', () => {
     const [receive, send] = [planTransition(before, after, 'receive'), planTransition(before, after, 'send')];
     expect([sendsBy(receive, PEER), sendsBy(receive, FAR)]).toEqual(['VXLAN', 'VXLAN']);
     expect([PEER, FAR].map((prefix) => isPlain(receive, prefix))).toEqual([true, true]);
-    const gateways = after.blocks.flatMap(({ to }) => (typeof to === 'object' && 'gateways' in to ? to.gateways : []));
-    expect([receive, send].map(({ alsoPlainBy }) => alsoPlainBy)).toEqual(
-      [gateways, gateways].map((all) => [...new Set(all)]),
+    const neighbors = after.blocks.flatMap(({ prefix, to, use }) =>
+      typeof to === 'object' && 'gateways' in to && use !== 'unrouted' ? [{ prefix, gateways: to.gateways }] : [],
     );
+    expect([receive.alsoPlainBy, send.alsoPlainBy]).toEqual([neighbors, neighbors]);
     expect([sendsBy(send, PEER), tunnelsOf(send)]).toEqual(['native', ['VXLAN']]);
     expect(blockOf(send, PEER)?.alsoFrom).toEqual(blockOf(before, PEER)?.to); // its packets may come out of the tunnel
   });
@@ -124,7 +124,7 @@ describe('inside of a block that changes from a tunnel to plain routing', () => 
   ] as const)(
     'what is encrypted or this node’s own does not come without a tunnel, in the step %s',
     (step, from, to) => {
-      expect(changedPrefixes(from, to)).toEqual(new Set([WIDE, PEER]));
+      expect(changedWays(from, to).prefixes).toEqual(new Set([WIDE, PEER]));
       const plan = planTransition(from, to, step);
       expect([ABOUT, PEER, ENCRYPTED, OWN].map((prefix) => isPlain(plan, prefix))).toEqual([true, true, false, false]);
     },
@@ -222,7 +222,7 @@ describe('what is not there any more', () => {
 });
 
 test('a plan that changes no way has no steps', () => {
-  expect(changedPrefixes(planWith('VXLAN'), planWith('VXLAN'))).toEqual(new Set());
+  expect(changedWays(planWith('VXLAN'), planWith('VXLAN')).prefixes).toEqual(new Set());
 });
 
 describe('between the plans', () => {

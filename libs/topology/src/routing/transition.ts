@@ -1,15 +1,19 @@
 import { AddressSet, formatPrefix, parsePrefix } from '@unbounded/ip';
-import { familyOf } from '../links/underlay.ts';
-import type {
-  BlockPlan,
-  Destination,
-  EchoPlan,
-  GroupMember,
-  GroupPlan,
-  NextHop,
-  NodePlan,
-  TunnelPeer,
-} from '../plan.ts';
+import type { BlockPlan, Destination, EchoPlan, GroupMember, GroupPlan, NodePlan, TunnelPeer } from '../plan.ts';
+import {
+  byName,
+  byPrefix,
+  changedPrefixes,
+  type ChangedWays,
+  type Endpoints,
+  endpointsOf,
+  isNative,
+  isOtherProtocol,
+  memberKey,
+  openPrefixes,
+  stillCarrying,
+  wayOf,
+} from './changed-ways.ts';
 
 /**
  * From one plan to the next without a packet lost: links between which nothing is encrypted go from one protocol to
@@ -24,155 +28,79 @@ import type {
 export type TransitionStep = 'receive' | 'send';
 
 /** A change that is on its way. */
-export interface Transition {
-  /** How packets were sent until it began. */
+export interface Transition extends ChangedWays {
+  /** How packets were sent when it began. */
   readonly before: NodePlan;
-  /** Those that it changes: another one may be on its way for others, at another step. */
-  readonly prefixes: ReadonlySet<string>;
+  /** The plans that it left: what they take is taken until its end. */
+  readonly left: readonly NodePlan[];
   readonly step: TransitionStep;
 }
 
-type Carriage = 'encrypted' | 'tunnel' | 'native' | 'other';
-
-/** How packets to a destination leave, and over whom. */
-interface Way {
-  readonly carriage: Carriage;
-  readonly hops: readonly NextHop[];
-}
-
-const carriageOf = (hops: readonly NextHop[]): Carriage => {
-  if (hops.length === 0) return 'other';
-  return hops.some(({ protocol }) => protocol === 'WireGuard') ? 'encrypted' : 'tunnel';
-};
-
-const wayOf = (to: Destination, groups: ReadonlyMap<string, GroupPlan>): Way => {
-  if (to === 'pending') return { carriage: 'other', hops: [] };
-  if ('gateways' in to) return { carriage: 'native', hops: [] };
-  const hops = 'nextHop' in to ? [to.nextHop] : (groups.get(to.group)?.members ?? []);
-  return { carriage: carriageOf(hops), hops };
-};
-
-const byName = ({ groups }: Pick<NodePlan, 'groups'>): Map<string, GroupPlan> =>
-  new Map(groups.map((group) => [group.name, group]));
-const byPrefix = ({ blocks }: NodePlan): Map<string, BlockPlan> =>
-  new Map(blocks.map((block) => [block.prefix, block]));
-
-const isOpen = (carriage: Carriage): boolean => carriage === 'tunnel' || carriage === 'native';
-
-/** Tunnel endpoints of a plan by the peer's node. */
-type Endpoints = ReadonlyMap<string, readonly TunnelPeer[]>;
-
-const endpointsOf = ({ tunnels }: NodePlan): Endpoints => Map.groupBy(tunnels, ({ node }) => node);
-
-/** Whether the peer can still be called at the address: it has no other one of that family now. */
-const isStillThere = (hop: NextHop, endpoints: Endpoints): boolean => {
-  if (hop.protocol === 'WireGuard') return true;
-  const family = familyOf(hop.remoteIp);
-  const now = (endpoints.get(hop.node) ?? []).filter(({ remoteIp }) => familyOf(remoteIp) === family);
-  return now.length === 0 || now.some(({ remoteIp }) => remoteIp === hop.remoteIp);
-};
-
-/** Whether packets go to the node by another protocol than before, at an address that it still has. */
-const isOtherProtocol = (then: NextHop, now: NextHop, endpoints: Endpoints): boolean =>
-  then.node === now.node && then.protocol !== now.protocol && isStillThere(then, endpoints);
-
-/** Gateways that are no more carry nothing, and those that are new carry from now on. */
-const formerMembers = (former: GroupPlan, now: GroupPlan, endpoints: Endpoints): GroupMember[] =>
-  now.members.map((member): GroupMember => {
-    const then = former.members.find(({ node }) => node === member.node);
-    return then && isOtherProtocol(then, member, endpoints) ? { ...then, tier: member.tier } : member;
-  });
-
-/**
- * Whether a block waits: both its ways are open, and the old one still leads to those who have it. That is so where the same nodes are reached
- * by another protocol, and where the block is reached over other nodes: by gateways instead of directly, or the other way round. To another
- * address of a node, to another node that has the block now, and without a gateway that is none any more packets go at once: nobody
- * is left at the old end.
- */
-const waits = (then: Way, now: Way, ends: { readonly isSameKind: boolean; readonly endpoints: Endpoints }): boolean => {
-  if (!isOpen(then.carriage) || !isOpen(now.carriage)) return false;
-  if (then.carriage === 'native' || now.carriage === 'native') return then.carriage !== now.carriage;
-  if (!ends.isSameKind) return true;
-  return then.hops.some((hop) => now.hops.some((other) => isOtherProtocol(hop, other, ends.endpoints)));
-};
-
-const groupOf = (to: Destination): string | undefined =>
-  typeof to === 'object' && 'group' in to ? to.group : undefined;
-
-/** The former groups, with the members that go on carrying in the first step. */
-const formerGroups = (before: NodePlan, after: NodePlan, endpoints: Endpoints): GroupPlan[] => {
-  const now = byName(after);
-  const peers = new Set(after.probes.map(({ node }) => node));
-  return before.groups.map((group) => {
-    const same = now.get(group.name);
-    const members = same
-      ? formerMembers(group, same, endpoints)
-      : group.members.filter((member) => peers.has(member.node) && isStillThere(member, endpoints));
-    return { ...group, members };
-  });
-};
-
-/**
- * Prefixes whose packets go unencrypted before and after, but another way, and for which the old one is good for a while.
- * @param endpoints that peers have now: those of a step between two plans are former ones, too
- */
-export const changedPrefixes = (before: NodePlan, after: NodePlan, endpoints = endpointsOf(after)): Set<string> => {
-  const [old, oldGroups, groups] = [byPrefix(before), byName(before), byName(after)];
-  const former = byName({ groups: formerGroups(before, after, endpoints) });
-  const changed = after.blocks.filter(({ prefix, to }) => {
-    const known = old.get(prefix);
-    if (!known) return false;
-    const left = groupOf(known.to);
-    if (left !== undefined && former.get(left)?.members.length === 0) return false;
-    const isSameKind = (left === undefined) === (groupOf(to) === undefined);
-    return waits(wayOf(known.to, oldGroups), wayOf(to, groups), { isSameKind, endpoints });
-  });
-  return new Set(changed.map(({ prefix }) => prefix));
-};
-
-/** Without a tunnel (protocol None). */
-export const isNative = (to: Destination): boolean => typeof to === 'object' && 'gateways' in to;
-
 /** Blocks that leave, and so come, without a tunnel (protocol None). */
-const nativePrefixes = ({ blocks }: NodePlan): string[] =>
-  blocks.filter(({ to, use }) => isNative(to) && use !== 'unrouted').map(({ prefix }) => prefix);
+const nativeBlocks = ({ blocks }: NodePlan): BlockPlan[] =>
+  blocks.filter(({ to, use }) => isNative(to) && use !== 'unrouted');
+
+const distinct = (texts: Iterable<string>): string[] => [...new Set(texts)];
 
 /**
- * Addresses that change their way and are reached natively before or after. What is inside of such a block and reached another way, or
- * lives on this node, is none of them: the longest prefix decides.
+ * Blocks that change their way and are reached natively by one of the plans, with the neighbors there; and the addresses of them. What is
+ * inside of such a block and reached another way, or lives on this node, is none of these: the longest prefix decides.
  */
-const plainPrefixes = (before: NodePlan, after: NodePlan, changed: ReadonlySet<string>): string[] => {
-  const native = new Set([...nativePrefixes(before), ...nativePrefixes(after)].filter((prefix) => changed.has(prefix)));
-  const routed = after.blocks.filter(({ use }) => use === undefined || use === 'transit').map(({ prefix }) => prefix);
-  const others = [...routed, ...after.podCidrs].filter((prefix) => !native.has(prefix));
-  return AddressSet.byLongestPrefix([...native].map(parsePrefix), others.map(parsePrefix))
-    .toPrefixes()
-    .map(formatPrefix);
+const plainOf = (
+  target: NodePlan,
+  plans: readonly NodePlan[],
+  prefixes: ReadonlySet<string>,
+): Required<Pick<NodePlan, 'alsoPlain' | 'alsoPlainBy'>> => {
+  const native = Map.groupBy(
+    plans.flatMap((plan) => nativeBlocks(plan).filter(({ prefix }) => prefixes.has(prefix))),
+    ({ prefix }) => prefix,
+  );
+  const routed = target.blocks.filter(({ use }) => use === undefined || use === 'transit').map(({ prefix }) => prefix);
+  const others = [...routed, ...target.podCidrs].filter((prefix) => !native.has(prefix));
+  const plain = AddressSet.byLongestPrefix([...native.keys()].map(parsePrefix), others.map(parsePrefix));
+  return {
+    alsoPlain: plain.toPrefixes().map(formatPrefix),
+    alsoPlainBy: [...native].map(([prefix, blocks]) => ({
+      prefix,
+      gateways: distinct(blocks.flatMap(({ to }) => (typeof to === 'object' && 'gateways' in to ? to.gateways : []))),
+    })),
+  };
 };
 
-/** The neighbors to whom changed blocks are sent natively. */
-const nativeNeighbors = ({ blocks }: NodePlan, changed: ReadonlySet<string>): string[] =>
-  blocks.flatMap(({ prefix, to }) =>
-    changed.has(prefix) && typeof to === 'object' && 'gateways' in to ? to.gateways : [],
-  );
+const tunnelKey = ({ protocol, remoteIp }: Pick<TunnelPeer, 'protocol' | 'remoteIp'>): string =>
+  `${protocol} ${remoteIp}`;
 
-/** Those of both plans, but nobody who encrypts from now on. */
-const tunnelsOf = (before: NodePlan, after: NodePlan): TunnelPeer[] => {
-  const encrypting = new Set(after.wireGuard.flatMap(({ peers }) => peers.map(({ node }) => node)));
-  const keyOf = ({ protocol, remoteIp }: TunnelPeer): string => `${protocol} ${remoteIp}`;
-  const now = new Map(after.tunnels.map((peer) => [keyOf(peer), peer]));
-  const old = before.tunnels.filter(({ node }) => !encrypting.has(node));
-  const both = old.map((peer): TunnelPeer => {
-    const same = now.get(keyOf(peer));
-    if (!same) return peer;
-    return {
-      ...same,
-      sources: [...new Set([...peer.sources, ...same.sources])].sort(),
-      isTransit: peer.isTransit || same.isTransit,
-    };
-  });
-  const known = new Set(old.map(keyOf));
-  return [...both, ...after.tunnels.filter((peer) => !known.has(keyOf(peer)))];
+/** Those of all plans, but nobody who encrypts from now on. */
+const tunnelsOf = (target: NodePlan, others: readonly Pick<NodePlan, 'tunnels'>[]): TunnelPeer[] => {
+  const encrypting = new Set(target.wireGuard.flatMap(({ peers }) => peers.map(({ node }) => node)));
+  const known = new Map<string, TunnelPeer>();
+  const all = [
+    ...others.flatMap(({ tunnels }) => tunnels.filter(({ node }) => !encrypting.has(node))),
+    ...target.tunnels,
+  ];
+  for (const peer of all) {
+    const key = tunnelKey(peer);
+    const same = known.get(key);
+    known.set(
+      key,
+      same && same !== peer
+        ? {
+            ...peer,
+            sources: distinct([...same.sources, ...peer.sources]).sort(),
+            isTransit: same.isTransit || peer.isTransit,
+          }
+        : peer,
+    );
+  }
+  return [...known.values()];
+};
+
+/** The tunnels by which it was sent when the change began: another end that changes back and forth may send so for long. */
+const sentByTunnel = ({ before, prefixes }: Transition): Pick<NodePlan, 'tunnels'> => {
+  const groups = byName(before);
+  const hops = before.blocks.flatMap(({ prefix, to }) => (prefixes.has(prefix) ? wayOf(to, groups).hops : []));
+  const sent = new Set(hops.map((hop) => (hop.protocol === 'WireGuard' ? '' : tunnelKey(hop))));
+  return { tunnels: before.tunnels.filter((peer) => sent.has(tunnelKey(peer))) };
 };
 
 /** The groups that blocks name, each taken from the first plan that has it. */
@@ -204,37 +132,71 @@ const echoesOf = (
   return echoes.length === 0 ? {} : { echoes };
 };
 
-const together = (...lists: (readonly string[] | undefined)[]): string[] => [
-  ...new Set(lists.flatMap((list = []) => list)),
-];
+/** Gateways that are no more carry nothing, and those that are new or of another change carry from now on. */
+const formerMembers = (
+  former: GroupPlan,
+  now: GroupPlan,
+  { members, endpoints }: Pick<ChangedWays, 'members'> & { readonly endpoints: Endpoints },
+): GroupMember[] =>
+  now.members.map((member): GroupMember => {
+    if (!members.has(memberKey(now.name, member.node))) return member;
+    const then = former.members.find(({ node }) => node === member.node);
+    return then && isOtherProtocol(then, member, endpoints) ? { ...then, tier: member.tier } : member;
+  });
 
-const planStep = (after: NodePlan, { before, prefixes, step }: Transition, endpoints: Endpoints): NodePlan => {
+/** The former groups, with the members that go on carrying in the first step. */
+const formerGroups = (
+  before: NodePlan,
+  after: NodePlan,
+  members: ReadonlySet<string>,
+  endpoints: Endpoints,
+): GroupPlan[] => {
+  const now = byName(after);
+  return before.groups.map((group) => {
+    const same = now.get(group.name);
+    return {
+      ...group,
+      members: same ? formerMembers(group, same, { members, endpoints }) : stillCarrying(group, after, endpoints),
+    };
+  });
+};
+
+/** Who is still at the first step sends as before. */
+const sendingFormer = (after: NodePlan, transition: Transition, endpoints: Endpoints): NodePlan => {
+  const { before, prefixes, members } = transition;
   const changed = changedPrefixes(before, after, endpoints).intersection(prefixes);
   if (changed.size === 0) return after;
-  const [sending, other] = step === 'receive' ? [before, after] : [after, before];
-  const [sends, takes] = [byPrefix(sending), byPrefix(other)];
+  const former = byPrefix(before);
   const blocks = after.blocks.map((block): BlockPlan => {
     if (!changed.has(block.prefix)) return block;
-    const sent = sends.get(block.prefix)!;
-    // Native routing says nothing of whose packets may come out of a tunnel: then the other plan does.
-    return isNative(sent.to) ? { ...sent, alsoFrom: takes.get(block.prefix)!.to } : sent;
+    const { alsoFrom: _, ...sent } = former.get(block.prefix)!;
+    return sent;
   });
   const { echoes: _, ...rest } = after;
+  const groups = formerGroups(before, after, members, endpoints);
   return {
     ...rest,
-    ...echoesOf(sending, after, changed),
+    ...echoesOf(before, after, changed),
     blocks,
-    groups: groupsFor(
-      blocks,
-      step === 'receive' ? { ...before, groups: formerGroups(before, after, endpoints) } : after,
-      after,
-      before,
-    ),
-    tunnels: tunnelsOf(before, after),
-    alsoPlain: together(after.alsoPlain, plainPrefixes(before, after, changed)),
-    alsoPlainBy: together(after.alsoPlainBy, nativeNeighbors(before, changed), nativeNeighbors(after, changed)),
-    boundary: { ...after.boundary, entries: together(before.boundary.entries, after.boundary.entries).sort() },
+    groups: groupsFor(blocks, { ...before, groups }, after, before),
   };
+};
+
+/** Native routing says nothing of whose packets may come out of a tunnel: the first other plan with a tunnel does. */
+const withTunnels = (
+  blocks: readonly BlockPlan[],
+  prefixes: ReadonlySet<string>,
+  plans: readonly NodePlan[],
+): BlockPlan[] => {
+  const known = plans.map((plan) => ({ blocks: byPrefix(plan), groups: byName(plan) }));
+  const tunnelTo = (prefix: string): Destination | undefined =>
+    known
+      .map((plan) => ({ to: plan.blocks.get(prefix)?.to, groups: plan.groups }))
+      .find(({ to, groups }) => to !== undefined && wayOf(to, groups).carriage === 'tunnel')?.to;
+  return blocks.map((block) => {
+    const also = prefixes.has(block.prefix) && isNative(block.to) ? tunnelTo(block.prefix) : undefined;
+    return also === undefined ? block : { ...block, alsoFrom: also };
+  });
 };
 
 /**
@@ -242,6 +204,28 @@ const planStep = (after: NodePlan, { before, prefixes, step }: Transition, endpo
  * @param transitions the latest first
  */
 export const planTransitions = (target: NodePlan, transitions: readonly Transition[]): NodePlan => {
+  const open = openPrefixes(target);
+  const underWay = transitions
+    .map((one) => ({ ...one, prefixes: one.prefixes.intersection(open) }))
+    .filter(({ prefixes }) => prefixes.size > 0);
+  if (underWay.length === 0) return target;
   const endpoints = endpointsOf(target);
-  return transitions.reduce((plan, one) => planStep(plan, one, endpoints), target);
+  const first = underWay.filter(({ step }) => step === 'receive');
+  const sending = first.reduce((plan, one) => sendingFormer(plan, one, endpoints), target);
+  const prefixes = new Set(underWay.flatMap((one) => [...one.prefixes]));
+  const left = underWay.flatMap((one) => one.left);
+  // Newer plans know better what a peer's tunnel carries.
+  const taking = [...underWay.map(sentByTunnel), ...left].toReversed();
+  const blocks = withTunnels(sending.blocks, prefixes, [target, ...left]);
+  return {
+    ...sending,
+    blocks,
+    groups: groupsFor(blocks, sending, target, ...left),
+    tunnels: tunnelsOf(target, taking),
+    ...plainOf(target, [target, ...underWay.map(({ before }) => before), ...left], prefixes),
+    boundary: {
+      ...target.boundary,
+      entries: distinct([...left, target].flatMap(({ boundary }) => boundary.entries)).sort(),
+    },
+  };
 };

@@ -97,7 +97,8 @@ describe('at a gateway', () => {
     });
 
     test('a near pod sends whose way back is a tunnel, and nobody elsewhere by its name', async () => {
-      const plan = { ...lab.plan, alsoPlain: blocks, alsoPlainBy: LAN_ROUTER };
+      const alsoPlainBy = blocks.map((prefix, index) => ({ prefix, gateways: [LAN_ROUTER[index]!] }));
+      const plan = { ...lab.plan, alsoPlain: blocks, alsoPlainBy };
       const net = createRouteSocket({ netnsFd: lab.ns.node.fd });
       await lab.apply(plan, [], await findNetwork(net, await net.addresses.list(), plan));
       net.close();
@@ -113,9 +114,10 @@ describe('at a gateway', () => {
         }
     });
 
-    test('a family comes by the devices of its own neighbors, be they on the WAN', async () => {
-      const towards = { ip: ['eth0'], ip6: ['eth1'] };
-      await lab.apply({ ...lab.plan, alsoPlain: blocks }, [], { ...NO_NETWORK, besideOwn: ['eth0'], towards });
+    test('each block comes by the device of its own neighbor, be it on the WAN', async () => {
+      const others = ['100.65.32.0/24', 'fd64:65:32::/64'];
+      const native = [0, 1].map((index) => ({ device: `eth${index}`, prefixes: [blocks[index]!, others[1 - index]!] }));
+      await lab.apply({ ...lab.plan, alsoPlain: [...blocks, ...others] }, [], { ...NO_NETWORK, native });
       for (const [from, other, family] of [['lan', 'wan', 4] as const, ['wan', 'lan', 6] as const]) {
         const shot = { source: 'nearPod', to: 'farPod' } as const;
         expect(await lab.shoot(shotOf(lab, { ...shot, from }, family))).toEqual(['far']);

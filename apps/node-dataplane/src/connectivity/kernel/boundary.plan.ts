@@ -8,10 +8,11 @@ import { nativePrefixes } from '../../data-path/routes.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { addressSet, addressSets, isIn } from '../../kernel/address-sets.ts';
-import { COUNTERS, ENDS, type FirewallPart, isNativeMeanwhile } from './firewall-parts.ts';
+import { COUNTERS, ENDS, type FirewallPart, nativeMeanwhile } from './firewall-parts.ts';
 import { FAMILIES, type Family, familyOf } from '../../kernel/nft-family.ts';
 import { LEAKS } from './leaks.plan.ts';
 import { entriesOf } from './overlay-traffic.plan.ts';
+import type { OwnNetwork } from './own-network.ts';
 import { ICMP, ICMPV6, UDP } from '../../kernel/protocol-numbers.ts';
 
 /**
@@ -182,16 +183,18 @@ const withoutMark: Expression = { set: 'mark', value: 0, mask: MARK_MASK };
  * Whether it enters is decided behind the translation of sources. Whether it came by the way back is known before: kernels before 5.19
  * look up a way back at no later hook.
  */
-const arriving: readonly RuleSpec[] = [
+const arriving = (network: OwnNetwork): RuleSpec[] => [
   { comment: 'from the overlay', expressions: [device('iifname', 'overlay_devices'), { do: 'return' }] },
   ...perFamily((family) => ({
     comment: `${family}: may enter, and came by the way back`,
     expressions: [isIn(family, 'saddr', 'entries'), { match: 'route-back', found: true }, enters],
   })),
-  ...perFamily((family) => ({
-    comment: `${family}: its way back is about to follow, or was natively until now`,
-    expressions: [...isNativeMeanwhile(family), enters],
-  })),
+  ...FAMILIES.flatMap((family) =>
+    nativeMeanwhile(family, network).map((expressions) => ({
+      comment: `${family}: its way back is about to follow, or was natively until now`,
+      expressions: [...expressions, enters],
+    })),
+  ),
 ];
 
 const nativePods: readonly RuleSpec[] = ['plain', 'also_plain'].flatMap((set) =>
@@ -276,6 +279,7 @@ const leaving: readonly RuleSpec[] = [
 export const planBoundaryRules = (
   plan: KernelPlan,
   devices: readonly string[],
+  network: OwnNetwork,
   additions: readonly BoundaryAdditions[] = [],
 ): FirewallPart => ({
   sets: setsOf(plan, devices, additions),
@@ -284,7 +288,7 @@ export const planBoundaryRules = (
     { name: OUTSIDE, rules: fromOutside },
     // Every packet of the node would go through it for nothing.
     ...(entriesOf(plan, additions).length > 0
-      ? [{ name: 'arriving', base: baseOf(CONNECTIVITY_CHAINS.arriving), rules: arriving }]
+      ? [{ name: 'arriving', base: baseOf(CONNECTIVITY_CHAINS.arriving), rules: arriving(network) }]
       : []),
     { name: 'boundary', base: baseOf(CONNECTIVITY_CHAINS.boundary), rules: crossing(plan) },
     { name: INTO, rules: entering(plan) },

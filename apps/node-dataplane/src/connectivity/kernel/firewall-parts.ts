@@ -1,7 +1,8 @@
 import { DEVICES } from '../../data-path/devices.ts';
 import type { ChainSpec, Expression, SetSpec } from '@unbounded/nftables';
-import { isIn, setName } from '../../kernel/address-sets.ts';
+import { addressSets, isIn, ofFamily } from '../../kernel/address-sets.ts';
 import type { Family } from '../../kernel/nft-family.ts';
+import type { OwnNetwork } from './own-network.ts';
 
 /** What the parts of our nftables table have in common. */
 
@@ -38,14 +39,28 @@ export const COUNTERS = {
   forgedInnerSource: 'forged_inner_source',
 } as const;
 
+const nativelyBy = (index: number): string => `natively_by_${index}`;
+
 /**
  * Between two steps of a change of protocol one end sends natively and the other does not, or the other way round: its packets come by
- * the device that leads to that neighbor, whatever way leads back to their sources at the moment.
+ * the device that leads to that neighbor, whatever way leads back to their sources at the moment. Of these each device has its own.
  */
-export const isNativeMeanwhile = (family: Family): Expression[] => [
-  isIn(family, 'saddr', 'also_plain'),
-  { match: 'device', key: 'iifname', op: '==', set: setName('native_devices', family) },
-];
+export const nativeMeanwhile = (family: Family, { native }: OwnNetwork): Expression[][] =>
+  native.flatMap(({ device, prefixes }, index) =>
+    ofFamily(family, prefixes).length === 0
+      ? []
+      : [
+          [
+            { match: 'meta', key: 'iifname', op: '==', value: device } as const,
+            isIn(family, 'saddr', nativelyBy(index)),
+            isIn(family, 'saddr', 'also_plain'),
+          ],
+        ],
+  );
+
+/** That its rules ask. */
+export const nativeSets = ({ native }: OwnNetwork): SetSpec[] =>
+  native.flatMap(({ prefixes }, index) => addressSets(nativelyBy(index), prefixes));
 
 /** Devices of the overlay behind which its packets are not in a tunnel. */
 export const ENDS: ReadonlySet<string> = new Set([DEVICES.bridge, DEVICES.echo]);

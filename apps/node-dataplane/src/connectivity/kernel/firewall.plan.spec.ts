@@ -130,8 +130,6 @@ describe('the table', () => {
       plain_ip6: [],
       also_plain_ip: [],
       also_plain_ip6: [],
-      native_devices_ip: [],
-      native_devices_ip6: [],
       own_pods_ip: ['100.65.30.0/24'],
       own_pods_ip6: [],
       exits_ip: [],

@@ -8,8 +8,8 @@ import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
 import type { TableContent } from '../../kernel/section-table.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { planBoundaryRules } from './boundary.plan.ts';
-import { addressSets, isIn, setName } from '../../kernel/address-sets.ts';
-import { COUNTERS, ENDS, isNativeMeanwhile } from './firewall-parts.ts';
+import { addressSets, isIn } from '../../kernel/address-sets.ts';
+import { COUNTERS, ENDS, nativeMeanwhile, nativeSets } from './firewall-parts.ts';
 import { planIcmpErrors } from './icmp-errors.plan.ts';
 import { planInjection } from './injection.plan.ts';
 import { planArp, planNeighbors } from './neighbors.plan.ts';
@@ -51,21 +51,19 @@ const ownAddressSets = ({ ownAddresses }: KernelPlan, { floating }: OwnNetwork):
   ...addressSets('floating_addresses', floating),
 ];
 
-const setsOf = (plan: KernelPlan, { towards }: OwnNetwork): SetSpec[] => [
+const setsOf = (plan: KernelPlan, network: OwnNetwork): SetSpec[] => [
   ...addressSets('pods', plan.masquerade.sources),
   ...addressSets('own_address', plan.masquerade.exceptTo),
   ...addressSets('plain', nativePrefixes(plan)),
   ...addressSets('also_plain', plan.alsoPlain ?? []),
-  ...FAMILIES.map((family): SetSpec => {
-    return { name: setName('native_devices', family), type: 'ifname', elements: towards[family] };
-  }),
+  ...nativeSets(network),
 ];
 
 /**
  * A pod's address comes out of a tunnel, before whose end it was checked, or from the bridge; from the underlay only where plain
  * routing leads back to it by the same device.
  */
-const sourceRules = ({ alsoPlain = [] }: KernelPlan): RuleSpec[] => [
+const sourceRules = (network: OwnNetwork): RuleSpec[] => [
   {
     comment: 'checked where it came in',
     expressions: [{ match: 'device', key: 'iifname', op: '==', set: PLANNED }, { do: 'return' }],
@@ -74,15 +72,11 @@ const sourceRules = ({ alsoPlain = [] }: KernelPlan): RuleSpec[] => [
     comment: 'our own',
     expressions: [{ match: 'meta', key: 'iifname', op: '==', value: 'lo' }, { do: 'return' }],
   },
-  // Every packet from the underlay would be asked for nothing.
-  ...(alsoPlain.length === 0
-    ? []
-    : FAMILIES.map((family): RuleSpec => {
-        return {
-          comment: `${family}: natively for a while`,
-          expressions: [...isNativeMeanwhile(family), { do: 'return' }],
-        };
-      })),
+  ...FAMILIES.flatMap((family) =>
+    nativeMeanwhile(family, network).map((expressions): RuleSpec => {
+      return { comment: `${family}: natively for a while`, expressions: [...expressions, { do: 'return' }] };
+    }),
+  ),
   ...FAMILIES.flatMap((family): RuleSpec[] => [
     {
       comment: `${family}: a pod's address that comes in by no tunnel is forged`,
@@ -204,7 +198,7 @@ export const planFirewall = (
     planIcmpErrors(plan),
     planLeaks(plan),
     planOneSided(plan),
-    planBoundaryRules(plan, devices, additions),
+    planBoundaryRules(plan, devices, network, additions),
     planNodeAddresses(plan),
     planNeighbors(plan, network),
     planListeners(network, metricsPorts),
@@ -228,7 +222,7 @@ export const planFirewall = (
       ...parts.flatMap(({ chains }) => chains),
       // Where another plug-in manages the pods, their addresses come in by devices that only it knows.
       ...(plan.manageCni
-        ? [{ name: 'sources', base: baseOf(CONNECTIVITY_CHAINS.sources), rules: sourceRules(plan) } as const]
+        ? [{ name: 'sources', base: baseOf(CONNECTIVITY_CHAINS.sources), rules: sourceRules(network) } as const]
         : []),
       { name: 'postrouting', base: baseOf(CONNECTIVITY_CHAINS.postrouting), rules: masqueradeRules(plan) },
       { name: 'forward', base: baseOf(CONNECTIVITY_CHAINS.forward), rules: clampRules },

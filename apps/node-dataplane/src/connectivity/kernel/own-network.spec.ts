@@ -34,28 +34,49 @@ describe('what the table must know of the node’s network', () => {
     expect(networkOf(addresses, ['10.1.0.30']).besideOwn).toEqual(['blue', 'eth0', 'eth1']);
   });
 
-  describe('interfaces towards neighbors', () => {
-    const towards = (neighbors: readonly string[], routes: readonly Route[]) =>
-      describeNetwork({ links: LINKS, addresses: [], routes }, { ownAddresses: [], alsoPlainBy: neighbors }).towards;
+  describe('what native neighbors may send, and by which interfaces', () => {
+    const PODS = '100.65.31.0/24';
+    const nativeBy = (neighbors: Readonly<Record<string, string>>, routes: readonly Route[]) =>
+      describeNetwork(
+        { links: LINKS, addresses: [], routes },
+        {
+          ownAddresses: [],
+          alsoPlainBy: Object.entries(neighbors).map(([prefix, gateway]) => ({ prefix, gateways: [gateway] })),
+        },
+      ).native;
     const onLink = [
       route('10.1.0.0/24', { link: 3 }),
-      route('fd00:1::/64', { link: 4 }),
+      route('fd00:1:0:0:0:0:0:0/64', { link: 4 }),
       route('10.0.0.0/8', { link: 8 }),
     ];
 
-    test('are those of the longest route to them, by family', () => {
-      expect(towards(['10.1.0.31', 'fd00:1::31'], onLink)).toEqual({ ip: ['eth1'], ip6: ['eth2'] });
-      expect(towards(['10.9.0.1'], onLink)).toEqual({ ip: ['eth3'], ip6: [] });
-      expect(towards([], onLink)).toEqual({ ip: [], ip6: [] });
+    test('each its own block, by the longest route to it', () => {
+      expect(nativeBy({ [PODS]: '10.1.0.31', 'fd64:65:31::/64': 'fd00:1::31' }, onLink)).toEqual([
+        { device: 'eth1', prefixes: [PODS] },
+        { device: 'eth2', prefixes: ['fd64:65:31::/64'] },
+      ]);
+      expect(nativeBy({ [PODS]: '10.9.0.1' }, onLink)).toEqual([{ device: 'eth3', prefixes: [PODS] }]);
+      expect(nativeBy({}, onLink)).toEqual([]);
     });
 
-    test('are all with that route, and the VRF of each', () => {
-      const routes = [...onLink, route('10.1.0.0/24', { link: 2, table: 100 })];
-      expect(towards(['10.1.0.31'], routes).ip).toEqual(['blue', 'eth0', 'eth1']);
+    test('a block inside of another one by its own interface alone', () => {
+      expect(nativeBy({ '100.65.30.0/23': '10.1.0.31', [PODS]: '10.9.0.1' }, onLink)).toEqual([
+        { device: 'eth1', prefixes: ['100.65.30.0/24'] },
+        { device: 'eth3', prefixes: [PODS] },
+      ]);
+    });
+
+    test('by all interfaces with that route', () => {
       const several = [
         route('10.1.0.0/24', { nexthops: [{ link: 3 }, { link: 4 }, { link: 8, gateway: '10.9.0.1' }] }),
       ];
-      expect(towards(['10.1.0.31'], several).ip).toEqual(['eth1', 'eth2']);
+      expect(nativeBy({ [PODS]: '10.1.0.31' }, several).map(({ device }) => device)).toEqual(['eth1', 'eth2']);
+    });
+
+    test('by the main table, whatever a VRF has; by the VRF where the main one has nothing', () => {
+      const vrf = route('10.1.0.0/25', { link: 2, table: 100 });
+      expect(nativeBy({ [PODS]: '10.1.0.31' }, [...onLink, vrf]).map(({ device }) => device)).toEqual(['eth1']);
+      expect(nativeBy({ [PODS]: '10.1.0.31' }, [vrf]).map(({ device }) => device)).toEqual(['blue', 'eth0']);
     });
 
     test.each([
@@ -64,8 +85,8 @@ describe('what the table must know of the node’s network', () => {
       ['of local addresses', { link: 1, table: 255 }],
       ['that refuses', { link: 1, type: 'unreachable' }],
       ['to a device of ours', { link: 6 }],
-    ])('are none by a route %s', (_, rest) => {
-      expect(towards(['10.1.0.31'], [route('10.1.0.0/24', rest)]).ip).toEqual([]);
+    ])('by none with a route %s', (_, rest) => {
+      expect(nativeBy({ [PODS]: '10.1.0.31' }, [route('10.1.0.0/24', rest)])).toEqual([]);
     });
   });
 

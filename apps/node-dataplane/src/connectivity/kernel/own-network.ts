@@ -1,7 +1,8 @@
 import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import {
+  addressBits,
+  AddressSet,
   addressToBytes,
-  containsAddress,
   formatPrefix,
   parseAddress,
   parsePrefix,
@@ -11,7 +12,7 @@ import {
 import { type Link, type LinkAddress, type Route, ROUTE_TABLES, type RouteSocket } from '@unbounded/netlink';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { ofFamily } from '../../kernel/address-sets.ts';
-import { type Family, familyOf } from '../../kernel/nft-family.ts';
+import { familyOf } from '../../kernel/nft-family.ts';
 import { isOurs } from './devices.ts';
 
 /** What our nftables table must know of the node's addresses and routes, since no expression of nftables can tell it. */
@@ -21,8 +22,8 @@ export interface OwnNetwork {
   readonly floating: readonly string[];
   /** Devices besides the one of an own address that stand in its subnet, and the VRF of that: they take packets for it as well. */
   readonly besideOwn: readonly string[];
-  /** Devices that lead without a next hop to neighbors, by the family of these, and their VRFs. */
-  readonly towards: Readonly<Record<Family, readonly string[]>>;
+  /** Devices that lead to native neighbors, and what these may send by them while their link changes its protocol. */
+  readonly native: readonly { readonly device: string; readonly prefixes: readonly string[] }[];
   /** Subnets of devices that are not ours, loopback aside. */
   readonly onLink: readonly string[];
   /** Devices among which the kernel chooses for an IPv6 destination. */
@@ -32,7 +33,7 @@ export interface OwnNetwork {
 export const NO_NETWORK: OwnNetwork = {
   floating: [],
   besideOwn: [],
-  towards: { ip: [], ip6: [] },
+  native: [],
   onLink: [],
   alternatives: [],
 };
@@ -44,7 +45,7 @@ export interface Listed {
   readonly routes: readonly Route[];
 }
 
-/** Whose network it is, and who is to be found in it. */
+/** Whose network it is, and which neighbors are to be found in it. */
 type Looked = Pick<KernelPlan, 'ownAddresses' | 'alsoPlainBy'>;
 
 const LOOPBACK = 772; // ARPHRD_LOOPBACK
@@ -83,36 +84,61 @@ const devicesBesideOwn = ({ links, addresses }: Listed, own: readonly string[]):
 
 const isForeign = ({ table, protocol }: Route): boolean => table !== ROUTE_TABLES.local && protocol !== ROUTE_PROTOCOL;
 
-interface OnLink {
-  readonly to: Prefix;
-  readonly link: number;
-}
+/** Links by prefix. */
+type OnLink = ReadonlyMap<string, readonly number[]>;
 
-const onLinkRoutes = (routes: readonly Route[]): OnLink[] =>
-  routes
-    .filter((route) => isForeign(route) && route.type === 'unicast')
-    .flatMap((route) =>
-      [route, ...(route.nexthops ?? [])].flatMap(({ link, gateway }) =>
-        link === undefined || gateway !== undefined ? [] : [{ to: parsePrefix(route.dst), link }],
-      ),
-    );
-
-/** By the longest of the node's routes to a neighbor; of several metrics, by each. */
-const linksTo = (routes: readonly OnLink[], neighbor: string): number[] => {
-  const address = parseAddress(neighbor);
-  const leading = routes.filter(({ to }) => containsAddress(to, address));
-  const longest = Math.max(...leading.map(({ to }) => to.length));
-  return leading.filter(({ to }) => to.length === longest).map(({ link }) => link);
+/** By routes without a next hop. */
+const onLinkBy = (routes: readonly Route[]): OnLink => {
+  const ways = routes.flatMap(({ dst, link, gateway, nexthops = [] }) =>
+    [{ link, gateway }, ...nexthops].flatMap((hop) =>
+      hop.link === undefined || hop.gateway !== undefined
+        ? []
+        : [{ dst: formatPrefix(parsePrefix(dst)), link: hop.link }],
+    ),
+  );
+  return new Map([...Map.groupBy(ways, ({ dst }) => dst)].map(([dst, same]) => [dst, same.map(({ link }) => link)]));
 };
 
-const devicesTowards = ({ links, routes }: Listed, neighbors: readonly string[]): OwnNetwork['towards'] => {
-  const onLink = neighbors.length === 0 ? [] : onLinkRoutes(routes);
-  const towards = (family: Family): string[] =>
-    namesOf(
+/** By the longest of the routes to a neighbor; of several metrics, by each. */
+const linksTo = (neighbor: string, onLink: OnLink): readonly number[] => {
+  const address = parseAddress(neighbor);
+  for (let length = addressBits(address.family); length >= 0; length--) {
+    const found = onLink.get(formatPrefix(prefixOf(address, length)));
+    if (found) return found;
+  }
+  return [];
+};
+
+/** As the kernel finds next hops: by the main table, and by another one where that has no way. */
+const linksByTables = (routes: readonly Route[]): ((neighbor: string) => readonly number[]) => {
+  const foreign = routes.filter((route) => isForeign(route) && route.type === 'unicast');
+  const [main, others] = [
+    onLinkBy(foreign.filter(({ table }) => table === ROUTE_TABLES.main)),
+    onLinkBy(foreign.filter(({ table }) => table !== ROUTE_TABLES.main)),
+  ];
+  return (neighbor) => {
+    const found = linksTo(neighbor, main);
+    return found.length > 0 ? found : linksTo(neighbor, others);
+  };
+};
+
+/** Of blocks within each other the longest prefix decides by which device what is inside comes. */
+const nativeBy = ({ links, routes }: Listed, neighbors: NonNullable<Looked['alsoPlainBy']>): OwnNetwork['native'] => {
+  if (neighbors.length === 0) return [];
+  const linksOf = linksByTables(routes);
+  const ways = neighbors.map(({ prefix, gateways }) => ({
+    prefix: parsePrefix(prefix),
+    devices: namesOf(
       links,
-      ofFamily(family, neighbors).flatMap((neighbor) => linksTo(onLink, neighbor)),
-    );
-  return { ip: towards('ip'), ip6: towards('ip6') };
+      gateways.flatMap((gateway) => linksOf(gateway)),
+    ),
+  }));
+  return [...new Set(ways.flatMap(({ devices }) => devices))].sort().map((device) => {
+    const [inside, outside] = [true, false].map((isBy) =>
+      ways.filter(({ devices }) => devices.includes(device) === isBy).map(({ prefix }) => prefix),
+    ) as [Prefix[], Prefix[]];
+    return { device, prefixes: AddressSet.byLongestPrefix(inside, outside).toPrefixes().map(formatPrefix) };
+  });
 };
 
 /** One destination with several devices: by one route, or by several of one metric (those of router advertisements). */
@@ -150,7 +176,7 @@ export const describeNetwork = (listed: Listed, { ownAddresses, alsoPlainBy = []
       .filter((address) => !isLoopbackOrLinkLocal(address))
       .sort(),
     besideOwn: devicesBesideOwn(listed, ownAddresses),
-    towards: devicesTowards(listed, alsoPlainBy),
+    native: nativeBy(listed, alsoPlainBy),
     onLink: [...new Set(addresses.filter(({ link }) => foreign.has(link)).map(subnetOf))].sort(),
     alternatives: joined(choices(routes))
       .map((indexes) => [...indexes].flatMap((index) => names.get(index) ?? []).sort())
@@ -163,7 +189,7 @@ export const findNetwork = async (
   addresses: readonly LinkAddress[],
   looked: Looked,
 ): Promise<OwnNetwork> => {
-  const hasIpv4Neighbors = ofFamily('ip', looked.alsoPlainBy ?? []).length > 0;
+  const hasIpv4Neighbors = (looked.alsoPlainBy ?? []).some(({ gateways }) => ofFamily('ip', gateways).length > 0);
   const [links, ...routes] = await Promise.all([
     net.links.list(),
     net.routes.list({ family: 6 }),
