@@ -26,5 +26,5 @@ export type { NodeRelay } from './world/relay-model.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './plan.ts';
 export type { Member, SiteModel, TopologyObjects, World } from './world/world.ts';
 export type { Problem } from './world/problem.ts';
-export { type ChangedWays, changedWays, isNative, openPrefixes } from './routing/changed-ways.ts';
+export { type ChangedWays, changedWays, isNative, openWays } from './routing/changed-ways.ts';
 export { planTransitions, type Transition } from './routing/transition.ts';

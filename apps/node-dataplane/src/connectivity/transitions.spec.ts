@@ -187,15 +187,16 @@ test('each of many changes that follow one another goes all its steps', () => {
 describe('gateways behind which the same blocks are', () => {
   const GATEWAYS = 6;
   const gatewayPlan = (protocol: Protocol): NodePlan => {
-    const world = parseWorld(cluster({ sites: 2, gateways: GATEWAYS, workers: 1, protocol }));
+    const world = parseWorld(cluster({ sites: 2, gateways: GATEWAYS, workers: 2, protocol }));
     return planNode(world, { member: findMember(world, 's1-w1')!, underlayMtuBytes: 1500 });
   };
   const plans = { VXLAN: gatewayPlan('VXLAN'), GENEVE: gatewayPlan('GENEVE'), WireGuard: gatewayPlan('WireGuard') };
   const { name, members: all } = plans.VXLAN.groups[0]!;
   const nodes = all.map(({ node }) => node).sort();
-  /** The first of them by these protocols, the others by VXLAN. */
-  const by = (...protocols: readonly (keyof typeof plans)[]): NodePlan => {
-    const planFor = (node: string | undefined): NodePlan => plans[protocols[nodes.indexOf(node!)] ?? 'VXLAN'];
+  /** The first of them by these protocols, the others by VXLAN. @param toWorker to the worker beside this one */
+  const by = (protocols: readonly (keyof typeof plans)[], toWorker: keyof typeof plans = 'VXLAN'): NodePlan => {
+    const planFor = (node: string | undefined): NodePlan =>
+      plans[nodes.includes(node!) ? (protocols[nodes.indexOf(node!)] ?? 'VXLAN') : toWorker];
     const pick = <T extends { readonly node: string }>(from: (plan: NodePlan) => readonly T[]): T[] =>
       Object.values(plans).flatMap((plan) => from(plan).filter(({ node }) => planFor(node) === plan));
     return {
@@ -221,9 +222,9 @@ describe('gateways behind which the same blocks are', () => {
       .map(({ protocol }) => protocol);
 
   test('change each by its own clock', () => {
-    const steps = open(by());
+    const steps = open(by([]));
     for (let count = 1; count <= GATEWAYS; count++) {
-      steps.to(by(...nodes.slice(0, count).map(() => 'GENEVE' as const)));
+      steps.to(by(nodes.slice(0, count).map(() => 'GENEVE' as const)));
       steps.pass(3000);
       // Four seconds after its change a gateway is sent to the new way: those that changed last are not yet.
       const isNew = (index: number): boolean => (count - index) * 3000 >= 4000;
@@ -236,11 +237,83 @@ describe('gateways behind which the same blocks are', () => {
   });
 
   test('are sent to encrypted at once, also while another one changes', () => {
-    const steps = open(by());
-    steps.to(by('GENEVE', 'WireGuard'));
+    const steps = open(by([]));
+    steps.to(by(['GENEVE', 'WireGuard']));
     expect(protocolsOf(steps.effective()).slice(1)).toEqual(['WireGuard', ...nodes.slice(2).map(() => 'VXLAN')]);
     expect(steps.effective()!.tunnels.map(({ node }) => node)).not.toContain(nodes[1]);
   });
+
+  test('and so amid their own change, while that of a link to a worker goes on', () => {
+    const all = <T>(protocol: T): T[] => nodes.map(() => protocol);
+    const steps = open(by([]));
+    steps.to(by(all('GENEVE' as const), 'GENEVE'));
+    steps.pass(2000);
+    steps.to(by(all('WireGuard' as const), 'GENEVE'));
+    expect(protocolsOf(steps.effective())).toEqual(all('WireGuard'));
+    steps.pass(1000);
+    steps.to(by(all('GENEVE' as const), 'GENEVE'));
+    expect(protocolsOf(steps.effective())).toEqual(all('GENEVE')); // not the way of before
+  });
+
+  test('that were encrypted for a moment are not sent to by the way before that', () => {
+    const steps = open(by([]));
+    steps.to(by(['GENEVE']));
+    steps.to(by(['WireGuard', 'GENEVE']));
+    steps.to(by(['GENEVE', 'GENEVE']));
+    expect(protocolsOf(steps.effective()).slice(0, 2)).toEqual(['GENEVE', 'VXLAN']);
+  });
+
+  test('take their first step, also where they were reached natively for a moment', () => {
+    const steps = open(plans.VXLAN);
+    steps.to(gatewayPlan('None'));
+    steps.pass(2000);
+    steps.to(plans.GENEVE);
+    expect(protocolsOf(steps.effective())).toEqual(nodes.map(() => 'VXLAN'));
+  });
+
+  const unencrypted = (plan: NodePlan): { readonly node: string; readonly protocol: string }[] =>
+    [
+      ...plan.groups.flatMap(({ members }) => members),
+      ...plan.blocks.flatMap(({ to }) => (typeof to === 'object' && 'nextHop' in to ? [to.nextHop] : [])),
+    ].filter(({ protocol }) => protocol !== 'WireGuard');
+
+  test('whatever changes when: what is sent unencrypted has a tunnel, and goes to nobody who encrypts', () => {
+    const protocol = fc.constantFrom<keyof typeof plans>('VXLAN', 'GENEVE', 'WireGuard');
+    const change = fc.record({
+      to: fc.array(protocol, { minLength: GATEWAYS, maxLength: GATEWAYS }),
+      toWorker: protocol,
+      afterMs: fc.constantFrom(0, 500, 2000, 3900, 5000, 12_000),
+    });
+    const run = (changes: readonly (typeof change extends fc.Arbitrary<infer T> ? T : never)[]): void => {
+      const steps = open(by([]));
+      for (const { to, toWorker, afterMs } of changes) {
+        steps.pass(afterMs);
+        const target = by(to, toWorker);
+        steps.to(target);
+        const plan = steps.effective()!;
+        const encrypted = new Set(target.wireGuard.flatMap(({ peers }) => peers.map(({ node }) => node)));
+        const tunnels = new Set(plan.tunnels.map((peer) => `${peer.node} ${peer.protocol}`));
+        for (const hop of unencrypted(plan)) {
+          expect(encrypted).not.toContain(hop.node);
+          expect(tunnels).toContain(`${hop.node} ${hop.protocol}`);
+        }
+        for (const { node } of plan.tunnels) expect(encrypted).not.toContain(node);
+      }
+    };
+    fc.assert(fc.property(fc.array(change, { minLength: 2, maxLength: 6 }), run), { numRuns: 100 });
+  });
+});
+
+test('a node that is gone amid a change has no tunnel any more', () => {
+  const gone = `s1-w${WORKERS}`;
+  const steps = open(PLANS.VXLAN);
+  steps.to(PLANS.GENEVE);
+  expect(steps.effective()!.tunnels.map(({ node }) => node)).toContain(gone);
+  steps.pass(2000);
+  const world = parseWorld(cluster({ sites: 2, gateways: 1, workers: WORKERS - 1, protocol: 'GENEVE' }));
+  steps.to(planNode(world, { member: findMember(world, 's1-w1')!, underlayMtuBytes: 1500 }));
+  expect(steps.effective()!.tunnels.map(({ node }) => node)).not.toContain(gone);
+  expect(takenBy(steps.effective(), NEAR)).toEqual(['GENEVE', 'VXLAN']);
 });
 
 describe('between two ends', () => {

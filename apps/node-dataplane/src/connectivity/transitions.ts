@@ -2,7 +2,7 @@ import {
   type ChangedWays,
   changedWays,
   type NodePlan,
-  openPrefixes,
+  openWays,
   planTransitions,
   type Transition,
 } from '@unbounded/topology';
@@ -27,14 +27,6 @@ export interface Transitions {
   nextStepMs(): number | undefined;
   to(next: NodePlan): void;
 }
-
-/** What is encrypted, or gone, from now on is part of no change, also when it is open again. */
-const stillOpen = (changes: readonly Change[], next: NodePlan): Change[] => {
-  const open = openPrefixes(next);
-  return changes
-    .map((change) => ({ ...change, prefixes: change.prefixes.intersection(open) }))
-    .filter(({ prefixes }) => prefixes.size > 0);
-};
 
 /** @param now milliseconds on a clock that only goes forward */
 export const createTransitions = (now: () => number): Transitions => {
@@ -83,9 +75,10 @@ export const createTransitions = (now: () => number): Transitions => {
     },
     to(next) {
       const current = effective();
-      changes = stillOpen(underWay(), next);
+      // What is encrypted, or gone, from now on is part of no change, also when it is open again.
+      changes = openWays(underWay(), next);
       // Plans that send the same way as the one we are on the way to change nothing about the steps there.
-      const ways = target && changedWays(target, next);
+      const ways = target && changedWays(target, next, current);
       if (current && target && ways && ways.prefixes.size > 0) begin(ways, current, target);
       target = next;
     },

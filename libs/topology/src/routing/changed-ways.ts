@@ -37,6 +37,10 @@ export const byPrefix = ({ blocks }: NodePlan): Map<string, BlockPlan> =>
 
 const isOpen = (carriage: Carriage): boolean => carriage === 'tunnel' || carriage === 'native';
 
+/** Nodes that it has WireGuard to. */
+export const encryptedPeers = ({ wireGuard }: NodePlan): Set<string> =>
+  new Set(wireGuard.flatMap(({ peers }) => peers.map(({ node }) => node)));
+
 /** Tunnel endpoints of a plan by the peer's node. */
 export type Endpoints = ReadonlyMap<string, readonly TunnelPeer[]>;
 
@@ -73,17 +77,19 @@ const waits = (then: Way, now: Way, ends: { readonly isSameKind: boolean; readon
 const groupOf = (to: Destination): string | undefined =>
   typeof to === 'object' && 'group' in to ? to.group : undefined;
 
-/** Of a group that nothing leads to any more: who goes on carrying in the first step. */
-export const stillCarrying = (group: GroupPlan, after: NodePlan, endpoints: Endpoints): GroupMember[] => {
-  const peers = new Set(after.probes.map(({ node }) => node));
-  return group.members.filter((member) => peers.has(member.node) && isStillThere(member, endpoints));
+/** Nodes that packets may still go to as before: those that the plan has, and sends nothing encrypted to. */
+const openPeers = (plan: NodePlan): Set<string> => {
+  const encrypted = encryptedPeers(plan);
+  return new Set(plan.probes.flatMap(({ node }) => (encrypted.has(node) ? [] : [node])));
 };
 
-/** Whether anybody is left behind it. */
-const isCarried = (group: GroupPlan, after: NodePlan, endpoints: Endpoints): boolean => {
-  const same = after.groups.find(({ name }) => name === group.name);
-  return (same?.members ?? stillCarrying(group, after, endpoints)).length > 0;
-};
+/** Of a group that nothing leads to any more: who goes on carrying in the first step. */
+export const stillCarrying = (
+  group: GroupPlan,
+  after: NodePlan,
+  endpoints: Endpoints,
+  peers = openPeers(after),
+): GroupMember[] => group.members.filter((member) => peers.has(member.node) && isStillThere(member, endpoints));
 
 /**
  * Prefixes whose packets go unencrypted before and after, but another way, and for which the old one is good for a while.
@@ -91,12 +97,16 @@ const isCarried = (group: GroupPlan, after: NodePlan, endpoints: Endpoints): boo
  */
 export const changedPrefixes = (before: NodePlan, after: NodePlan, endpoints: Endpoints): Set<string> => {
   const [old, oldGroups, groups] = [byPrefix(before), byName(before), byName(after)];
+  const peers = openPeers(after);
+  /** Whether anybody is left behind it. */
+  const isCarried = (group: GroupPlan): boolean =>
+    (groups.get(group.name)?.members ?? stillCarrying(group, after, endpoints, peers)).length > 0;
   const changed = after.blocks.filter(({ prefix, to }) => {
     const known = old.get(prefix);
     if (!known) return false;
     const left = groupOf(known.to);
     const group = left === undefined ? undefined : oldGroups.get(left);
-    if (group && !isCarried(group, after, endpoints)) return false;
+    if (group && !isCarried(group)) return false;
     const isSameKind = (left === undefined) === (groupOf(to) === undefined);
     return waits(wayOf(known.to, oldGroups), wayOf(to, groups), { isSameKind, endpoints });
   });
@@ -105,28 +115,44 @@ export const changedPrefixes = (before: NodePlan, after: NodePlan, endpoints: En
 
 const isUnencrypted = ({ protocol }: NextHop): boolean => protocol !== 'WireGuard';
 
-const changedMembers = (before: NodePlan, after: NodePlan): Set<string> => {
-  const old = byName(before);
-  const changed = after.groups.flatMap(({ name, members }) =>
-    members
-      .filter((member) => {
-        const then = old.get(name)?.members.find(({ node }) => node === member.node);
-        return then && then.protocol !== member.protocol && isUnencrypted(then) && isUnencrypted(member);
-      })
-      .map(({ node }) => memberKey(name, node)),
+const memberOf = (groups: ReadonlyMap<string, GroupPlan>, name: string, node: string): GroupMember | undefined =>
+  groups.get(name)?.members.find((member) => member.node === node);
+
+const changedMembers = (before: NodePlan, after: NodePlan, sent: NodePlan): Set<string> => {
+  const [old, sending] = [byName(before), byName(sent)];
+  const isChanged = (name: string, member: GroupMember): boolean => {
+    const then = memberOf(old, name, member.node) ?? memberOf(sending, name, member.node);
+    return then !== undefined && then.protocol !== member.protocol && isUnencrypted(then) && isUnencrypted(member);
+  };
+  return new Set(
+    after.groups.flatMap(({ name, members }) =>
+      members.filter((member) => isChanged(name, member)).map(({ node }) => memberKey(name, node)),
+    ),
   );
-  return new Set(changed);
 };
 
-export const changedWays = (before: NodePlan, after: NodePlan): ChangedWays => ({
+/** @param sent how is sent at the moment, where an earlier change is not over */
+export const changedWays = (before: NodePlan, after: NodePlan, sent = before): ChangedWays => ({
   prefixes: changedPrefixes(before, after, endpointsOf(after)),
-  members: changedMembers(before, after),
+  members: changedMembers(before, after, sent),
 });
 
-/** Prefixes whose packets go unencrypted. */
-export const openPrefixes = (plan: NodePlan): Set<string> => {
+/** What of it goes unencrypted by the plan. */
+export const openWays = <T extends ChangedWays>(ways: readonly T[], plan: NodePlan): T[] => {
   const groups = byName(plan);
-  return new Set(plan.blocks.flatMap(({ prefix, to }) => (isOpen(wayOf(to, groups).carriage) ? [prefix] : [])));
+  const prefixes = new Set(
+    plan.blocks.flatMap(({ prefix, to }) => (isOpen(wayOf(to, groups).carriage) ? [prefix] : [])),
+  );
+  const members = new Set(
+    plan.groups.flatMap((group) => group.members.filter(isUnencrypted).map(({ node }) => memberKey(group.name, node))),
+  );
+  return ways
+    .map((one) => ({
+      ...one,
+      prefixes: one.prefixes.intersection(prefixes),
+      members: one.members.intersection(members),
+    }))
+    .filter((one) => one.prefixes.size > 0);
 };
 
 /** Without a tunnel (protocol None). */

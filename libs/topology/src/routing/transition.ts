@@ -6,11 +6,12 @@ import {
   changedPrefixes,
   type ChangedWays,
   type Endpoints,
+  encryptedPeers,
   endpointsOf,
   isNative,
   isOtherProtocol,
   memberKey,
-  openPrefixes,
+  openWays,
   stillCarrying,
   wayOf,
 } from './changed-ways.ts';
@@ -42,19 +43,20 @@ const nativeBlocks = ({ blocks }: NodePlan): BlockPlan[] =>
 
 const distinct = (texts: Iterable<string>): string[] => [...new Set(texts)];
 
+/** Of the changed prefixes, by the plans of their own changes. */
+const formerBlocks = ({ before, left, prefixes }: Transition): BlockPlan[] =>
+  [before, ...left].flatMap((plan) => nativeBlocks(plan).filter(({ prefix }) => prefixes.has(prefix)));
+
 /**
  * Blocks that change their way and are reached natively by one of the plans, with the neighbors there; and the addresses of them. What is
  * inside of such a block and reached another way, or lives on this node, is none of these: the longest prefix decides.
  */
 const plainOf = (
   target: NodePlan,
-  plans: readonly NodePlan[],
-  prefixes: ReadonlySet<string>,
+  underWay: readonly Transition[],
 ): Required<Pick<NodePlan, 'alsoPlain' | 'alsoPlainBy'>> => {
-  const native = Map.groupBy(
-    plans.flatMap((plan) => nativeBlocks(plan).filter(({ prefix }) => prefixes.has(prefix))),
-    ({ prefix }) => prefix,
-  );
+  const now = nativeBlocks(target).filter(({ prefix }) => underWay.some(({ prefixes }) => prefixes.has(prefix)));
+  const native = Map.groupBy([...now, ...underWay.flatMap(formerBlocks)], ({ prefix }) => prefix);
   const routed = target.blocks.filter(({ use }) => use === undefined || use === 'transit').map(({ prefix }) => prefix);
   const others = [...routed, ...target.podCidrs].filter((prefix) => !native.has(prefix));
   const plain = AddressSet.byLongestPrefix([...native.keys()].map(parsePrefix), others.map(parsePrefix));
@@ -70,29 +72,42 @@ const plainOf = (
 const tunnelKey = ({ protocol, remoteIp }: Pick<TunnelPeer, 'protocol' | 'remoteIp'>): string =>
   `${protocol} ${remoteIp}`;
 
-/** Those of all plans, but nobody who encrypts from now on. */
-const tunnelsOf = (target: NodePlan, others: readonly Pick<NodePlan, 'tunnels'>[]): TunnelPeer[] => {
-  const encrypting = new Set(target.wireGuard.flatMap(({ peers }) => peers.map(({ node }) => node)));
+/** The same end, and whose packets come by it according to either plan. */
+const bothOf = (then: TunnelPeer, now: TunnelPeer): TunnelPeer => {
+  const isSame = then.isTransit === now.isTransit && then.sources.join() === now.sources.join();
+  if (isSame) return now;
+  return {
+    ...now,
+    sources: distinct([...then.sources, ...now.sources]).sort(),
+    isTransit: then.isTransit || now.isTransit,
+  };
+};
+
+/** Those of all plans. */
+const tunnelsOf = (plans: readonly Pick<NodePlan, 'tunnels'>[]): TunnelPeer[] => {
   const known = new Map<string, TunnelPeer>();
-  const all = [
-    ...others.flatMap(({ tunnels }) => tunnels.filter(({ node }) => !encrypting.has(node))),
-    ...target.tunnels,
-  ];
-  for (const peer of all) {
-    const key = tunnelKey(peer);
-    const same = known.get(key);
-    known.set(
-      key,
-      same && same !== peer
-        ? {
-            ...peer,
-            sources: distinct([...same.sources, ...peer.sources]).sort(),
-            isTransit: same.isTransit || peer.isTransit,
-          }
-        : peer,
-    );
+  for (const peer of plans.flatMap(({ tunnels }) => tunnels)) {
+    const same = known.get(tunnelKey(peer));
+    known.set(tunnelKey(peer), same ? bothOf(same, peer) : peer);
   }
   return [...known.values()];
+};
+
+/** A former plan without who is gone or encrypts from now on, or was at an address of who does. */
+const openPart = (target: NodePlan): ((former: NodePlan) => NodePlan) => {
+  const encrypted = encryptedPeers(target);
+  const addresses = new Set(target.holdings.flatMap((own) => (encrypted.has(own.node) ? own.addresses : [])));
+  const here = new Set([...target.holdings, ...target.probes, ...target.tunnels].map(({ node }) => node));
+  const isOpenPeer = ({ node, remoteIp }: Pick<TunnelPeer, 'node' | 'remoteIp'>): boolean =>
+    here.has(node) && !encrypted.has(node) && !addresses.has(remoteIp);
+  return (former) => ({
+    ...former,
+    tunnels: former.tunnels.filter(isOpenPeer),
+    groups: former.groups.map((group) => ({
+      ...group,
+      members: group.members.filter((member) => member.protocol === 'WireGuard' || isOpenPeer(member)),
+    })),
+  });
 };
 
 /** The tunnels by which it was sent when the change began: another end that changes back and forth may send so for long. */
@@ -183,18 +198,16 @@ const sendingFormer = (after: NodePlan, transition: Transition, endpoints: Endpo
 };
 
 /** Native routing says nothing of whose packets may come out of a tunnel: the first other plan with a tunnel does. */
-const withTunnels = (
-  blocks: readonly BlockPlan[],
-  prefixes: ReadonlySet<string>,
-  plans: readonly NodePlan[],
-): BlockPlan[] => {
-  const known = plans.map((plan) => ({ blocks: byPrefix(plan), groups: byName(plan) }));
+const withTunnels = (blocks: readonly BlockPlan[], target: NodePlan, underWay: readonly Transition[]): BlockPlan[] => {
+  const lookUp = (plan: NodePlan) => ({ blocks: byPrefix(plan), groups: byName(plan) });
+  const now = lookUp(target);
+  const former = underWay.map(({ prefixes, left }) => ({ prefixes, plans: left.map(lookUp) }));
   const tunnelTo = (prefix: string): Destination | undefined =>
-    known
+    [now, ...former.flatMap(({ prefixes, plans }) => (prefixes.has(prefix) ? plans : []))]
       .map((plan) => ({ to: plan.blocks.get(prefix)?.to, groups: plan.groups }))
       .find(({ to, groups }) => to !== undefined && wayOf(to, groups).carriage === 'tunnel')?.to;
   return blocks.map((block) => {
-    const also = prefixes.has(block.prefix) && isNative(block.to) ? tunnelTo(block.prefix) : undefined;
+    const also = isNative(block.to) ? tunnelTo(block.prefix) : undefined;
     return also === undefined ? block : { ...block, alsoFrom: also };
   });
 };
@@ -204,25 +217,26 @@ const withTunnels = (
  * @param transitions the latest first
  */
 export const planTransitions = (target: NodePlan, transitions: readonly Transition[]): NodePlan => {
-  const open = openPrefixes(target);
-  const underWay = transitions
-    .map((one) => ({ ...one, prefixes: one.prefixes.intersection(open) }))
-    .filter(({ prefixes }) => prefixes.size > 0);
+  const withoutOthers = openPart(target);
+  const underWay = openWays(transitions, target).map((one) => ({
+    ...one,
+    before: withoutOthers(one.before),
+    left: one.left.map(withoutOthers),
+  }));
   if (underWay.length === 0) return target;
   const endpoints = endpointsOf(target);
-  const first = underWay.filter(({ step }) => step === 'receive');
-  const sending = first.reduce((plan, one) => sendingFormer(plan, one, endpoints), target);
-  const prefixes = new Set(underWay.flatMap((one) => [...one.prefixes]));
+  const sending = underWay
+    .filter(({ step }) => step === 'receive')
+    .reduce((plan, one) => sendingFormer(plan, one, endpoints), target);
   const left = underWay.flatMap((one) => one.left);
-  // Newer plans know better what a peer's tunnel carries.
-  const taking = [...underWay.map(sentByTunnel), ...left].toReversed();
-  const blocks = withTunnels(sending.blocks, prefixes, [target, ...left]);
+  const blocks = withTunnels(sending.blocks, target, underWay);
   return {
     ...sending,
     blocks,
     groups: groupsFor(blocks, sending, target, ...left),
-    tunnels: tunnelsOf(target, taking),
-    ...plainOf(target, [target, ...underWay.map(({ before }) => before), ...left], prefixes),
+    // Newer plans know better what a peer's tunnel carries.
+    tunnels: tunnelsOf([target, ...underWay.map(sentByTunnel), ...left].toReversed()),
+    ...plainOf(target, underWay),
     boundary: {
       ...target.boundary,
       entries: distinct([...left, target].flatMap(({ boundary }) => boundary.entries)).sort(),
