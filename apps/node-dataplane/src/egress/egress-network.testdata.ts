@@ -121,6 +121,8 @@ const WATCH = `table netdev watch {
  * its own, so that a second one is of the same connection.
  */
 const CLIENT = `use IO::Socket::IP; use Time::HiRes "ualarm";
+# Never one of before, as the kernel takes them: the node may know the connection still, from before a rule, and then drops it.
+my $source = 10000;
 sub answer { my $what = shift; $what eq "ask" ? question(@_) : $what eq "send" ? datagram(@_) : settle() }
 sub settle {
   for (;;) {
@@ -134,7 +136,7 @@ sub question {
   local $SIG{ALRM} = sub { die "late" };
   my $seen = eval {
     ualarm(1e6 * $seconds); # also where a connection is made and no answer comes
-    my $s = IO::Socket::IP->new(PeerHost => $to, PeerPort => $port) or die "no connection";
+    my $s = IO::Socket::IP->new(PeerHost => $to, PeerPort => $port, LocalPort => $source++) or die "no connection";
     my $line = <$s> // "";
     ualarm(0);
     finish($s);
