@@ -8,8 +8,8 @@ import { createTransitions, type Transitions } from './transitions.ts';
 type Protocol = 'VXLAN' | 'GENEVE' | 'None' | 'WireGuard';
 
 const WORKERS = 14;
-const planWith = (protocol: Protocol): NodePlan => {
-  const world = parseWorld(cluster({ sites: 2, gateways: 1, workers: WORKERS, protocol }));
+const planWith = (protocol: Protocol, { gateways = 1, workers = WORKERS } = {}): NodePlan => {
+  const world = parseWorld(cluster({ sites: 2, gateways, workers, protocol }));
   return planNode(world, { member: findMember(world, 's1-w1')!, underlayMtuBytes: 1500 });
 };
 const PLANS = {
@@ -186,10 +186,7 @@ test('each of many changes that follow one another goes all its steps', () => {
 
 describe('gateways behind which the same blocks are', () => {
   const GATEWAYS = 6;
-  const gatewayPlan = (protocol: Protocol): NodePlan => {
-    const world = parseWorld(cluster({ sites: 2, gateways: GATEWAYS, workers: 2, protocol }));
-    return planNode(world, { member: findMember(world, 's1-w1')!, underlayMtuBytes: 1500 });
-  };
+  const gatewayPlan = (protocol: Protocol): NodePlan => planWith(protocol, { gateways: GATEWAYS, workers: 2 });
   const plans = { VXLAN: gatewayPlan('VXLAN'), GENEVE: gatewayPlan('GENEVE'), WireGuard: gatewayPlan('WireGuard') };
   const { name, members: all } = plans.VXLAN.groups[0]!;
   const nodes = all.map(({ node }) => node).sort();
@@ -284,9 +281,10 @@ describe('gateways behind which the same blocks are', () => {
       toWorker: protocol,
       afterMs: fc.constantFrom(0, 500, 2000, 3900, 5000, 12_000),
     });
-    const run = (changes: readonly (typeof change extends fc.Arbitrary<infer T> ? T : never)[]): void => {
+    const changes = fc.array(change, { minLength: 2, maxLength: 6 });
+    const holds = fc.property(changes, (some) => {
       const steps = open(by([]));
-      for (const { to, toWorker, afterMs } of changes) {
+      for (const { to, toWorker, afterMs } of some) {
         steps.pass(afterMs);
         const target = by(to, toWorker);
         steps.to(target);
@@ -299,8 +297,8 @@ describe('gateways behind which the same blocks are', () => {
         }
         for (const { node } of plan.tunnels) expect(encrypted).not.toContain(node);
       }
-    };
-    fc.assert(fc.property(fc.array(change, { minLength: 2, maxLength: 6 }), run), { numRuns: 100 });
+    });
+    fc.assert(holds, { numRuns: 100 });
   });
 });
 
@@ -310,8 +308,7 @@ test('a node that is gone amid a change has no tunnel any more', () => {
   steps.to(PLANS.GENEVE);
   expect(steps.effective()!.tunnels.map(({ node }) => node)).toContain(gone);
   steps.pass(2000);
-  const world = parseWorld(cluster({ sites: 2, gateways: 1, workers: WORKERS - 1, protocol: 'GENEVE' }));
-  steps.to(planNode(world, { member: findMember(world, 's1-w1')!, underlayMtuBytes: 1500 }));
+  steps.to(planWith('GENEVE', { workers: WORKERS - 1 }));
   expect(steps.effective()!.tunnels.map(({ node }) => node)).not.toContain(gone);
   expect(takenBy(steps.effective(), NEAR)).toEqual(['GENEVE', 'VXLAN']);
 });
@@ -330,11 +327,12 @@ describe('between two ends', () => {
   });
 
   test('nothing is sent that the other end does not take, whatever changes when, and whoever hears of it late', () => {
-    const run = (changes: readonly (typeof change extends fc.Arbitrary<infer T> ? T : never)[]): void => {
+    const changes = fc.array(change, { minLength: 1, maxLength: 8 });
+    const holds = fc.property(changes, (some) => {
       const ends = [open(), open()] as const;
       let at = 0;
       const heard = ends.map(() => new Map<number, NodePlan>());
-      for (const { afterTicks, near, other, late: lates } of changes) {
+      for (const { afterTicks, near, other, late: lates } of some) {
         at += afterTicks;
         const plan = planOf({ [NEAR]: near, [OTHER]: other });
         lates.forEach((ticks, index) => {
@@ -356,8 +354,8 @@ describe('between two ends', () => {
               );
         for (const end of ends) end.pass(TICK_MS);
       }
-    };
-    fc.assert(fc.property(fc.array(change, { minLength: 1, maxLength: 8 }), run), { numRuns: 60 });
+    });
+    fc.assert(holds, { numRuns: 60 });
   });
 });
 

@@ -35,11 +35,12 @@ export const createTransitions = (now: () => number): Transitions => {
   let changes: readonly Change[] = [];
   /** The plan of a step is made once: passes and reports read it over and over. */
   let made: { readonly from: readonly unknown[]; readonly plan: NodePlan } | undefined;
-  const underWay = (): readonly Change[] => changes.filter(({ sinceMs }) => now() - sinceMs < RECEIVE_MS + SEND_MS);
+  const elapsedMs = ({ sinceMs }: Change): number => now() - sinceMs;
+  const underWay = (): readonly Change[] => changes.filter((change) => elapsedMs(change) < RECEIVE_MS + SEND_MS);
   const effective = (): NodePlan | undefined => {
     if (!target) return undefined;
-    const steps = underWay().map(({ sinceMs, ...change }): Transition => {
-      return { ...change, step: now() - sinceMs < RECEIVE_MS ? 'receive' : 'send' };
+    const steps = underWay().map((change): Transition => {
+      return { ...change, step: elapsedMs(change) < RECEIVE_MS ? 'receive' : 'send' };
     });
     const from = [target, ...steps.flatMap(({ before, step }) => [before, step])];
     if (made?.from.length !== from.length || made.from.some((one, index) => one !== from[index]))
@@ -49,9 +50,8 @@ export const createTransitions = (now: () => number): Transitions => {
   /** It begins with what is sent at the moment. */
   const begin = (ways: ChangedWays, before: NodePlan, left: NodePlan): void => {
     const [latest, ...others] = changes;
-    const sinceMs = now();
     changes =
-      latest !== undefined && sinceMs - latest.sinceMs < ONE_MS
+      latest !== undefined && elapsedMs(latest) < ONE_MS
         ? [
             {
               before,
@@ -62,13 +62,13 @@ export const createTransitions = (now: () => number): Transitions => {
             },
             ...others,
           ]
-        : [{ before, left: [left], ...ways, sinceMs }, ...changes];
+        : [{ before, left: [left], ...ways, sinceMs: now() }, ...changes];
   };
   return {
     effective,
     nextStepMs() {
-      const waits = underWay().map(({ sinceMs }) => {
-        const elapsed = now() - sinceMs;
+      const waits = underWay().map((change) => {
+        const elapsed = elapsedMs(change);
         return (elapsed < RECEIVE_MS ? RECEIVE_MS : RECEIVE_MS + SEND_MS) - elapsed;
       });
       return waits.length === 0 ? undefined : Math.min(...waits);

@@ -219,7 +219,7 @@ const stateOf = (run: EgressNetwork['run']): string =>
   PLACES.map((place) => {
     const show = 'ip -s neigh; ip -o addr show dev eth0; ss -tanoi; nstat -as | grep -E "Drop|Retrans|Fail|Listen"';
     const ofNode =
-      'conntrack -L 2>/dev/null; nft list ruleset | grep -vE "packets 0 " | grep -E "packets|table|elements"';
+      'conntrack -L 2>/dev/null; nft list counters | grep -B1 "packets [1-9]"; nft list ruleset | grep -E "^table|set .* {|elements"';
     const isNode = place === 'worker' || place === 'gateway';
     return `--- ${place}\n${run(place, 'sh', '-c', `${show}; ${isNode ? ofNode : 'true'} || true`)}`;
   }).join('\n');

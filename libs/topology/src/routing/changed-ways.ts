@@ -78,7 +78,7 @@ const groupOf = (to: Destination): string | undefined =>
   typeof to === 'object' && 'group' in to ? to.group : undefined;
 
 /** Nodes that packets may still go to as before: those that the plan has, and sends nothing encrypted to. */
-const openPeers = (plan: NodePlan): Set<string> => {
+export const openPeers = (plan: NodePlan): Set<string> => {
   const encrypted = encryptedPeers(plan);
   return new Set(plan.probes.flatMap(({ node }) => (encrypted.has(node) ? [] : [node])));
 };
@@ -86,9 +86,7 @@ const openPeers = (plan: NodePlan): Set<string> => {
 /** Of a group that nothing leads to any more: who goes on carrying in the first step. */
 export const stillCarrying = (
   group: GroupPlan,
-  after: NodePlan,
-  endpoints: Endpoints,
-  peers = openPeers(after),
+  { peers, endpoints }: { readonly peers: ReadonlySet<string>; readonly endpoints: Endpoints },
 ): GroupMember[] => group.members.filter((member) => peers.has(member.node) && isStillThere(member, endpoints));
 
 /**
@@ -100,7 +98,7 @@ export const changedPrefixes = (before: NodePlan, after: NodePlan, endpoints: En
   const peers = openPeers(after);
   /** Whether anybody is left behind it. */
   const isCarried = (group: GroupPlan): boolean =>
-    (groups.get(group.name)?.members ?? stillCarrying(group, after, endpoints, peers)).length > 0;
+    (groups.get(group.name)?.members ?? stillCarrying(group, { peers, endpoints })).length > 0;
   const changed = after.blocks.filter(({ prefix, to }) => {
     const known = old.get(prefix);
     if (!known) return false;
@@ -156,4 +154,5 @@ export const openWays = <T extends ChangedWays>(ways: readonly T[], plan: NodePl
 };
 
 /** Without a tunnel (protocol None). */
-export const isNative = (to: Destination): boolean => typeof to === 'object' && 'gateways' in to;
+export const isNative = (to: Destination): to is Extract<Destination, { readonly gateways: readonly string[] }> =>
+  typeof to === 'object' && 'gateways' in to;

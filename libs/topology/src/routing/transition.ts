@@ -11,6 +11,7 @@ import {
   isNative,
   isOtherProtocol,
   memberKey,
+  openPeers,
   openWays,
   stillCarrying,
   wayOf,
@@ -64,7 +65,7 @@ const plainOf = (
     alsoPlain: plain.toPrefixes().map(formatPrefix),
     alsoPlainBy: [...native].map(([prefix, blocks]) => ({
       prefix,
-      gateways: distinct(blocks.flatMap(({ to }) => (typeof to === 'object' && 'gateways' in to ? to.gateways : []))),
+      gateways: distinct(blocks.flatMap(({ to }) => (isNative(to) ? to.gateways : []))),
     })),
   };
 };
@@ -166,12 +167,12 @@ const formerGroups = (
   members: ReadonlySet<string>,
   endpoints: Endpoints,
 ): GroupPlan[] => {
-  const now = byName(after);
+  const [now, peers] = [byName(after), openPeers(after)];
   return before.groups.map((group) => {
     const same = now.get(group.name);
     return {
       ...group,
-      members: same ? formerMembers(group, same, { members, endpoints }) : stillCarrying(group, after, endpoints),
+      members: same ? formerMembers(group, same, { members, endpoints }) : stillCarrying(group, { peers, endpoints }),
     };
   });
 };

@@ -189,12 +189,7 @@ const arriving = (network: OwnNetwork): RuleSpec[] => [
     comment: `${family}: may enter, and came by the way back`,
     expressions: [isIn(family, 'saddr', 'entries'), { match: 'route-back', found: true }, enters],
   })),
-  ...FAMILIES.flatMap((family) =>
-    nativeMeanwhile(family, network).map((expressions) => ({
-      comment: `${family}: its way back is about to follow, or was natively until now`,
-      expressions: [...expressions, enters],
-    })),
-  ),
+  ...nativeMeanwhile(network, 'its way back is about to follow, or was natively until now', enters),
 ];
 
 const nativePods: readonly RuleSpec[] = ['plain', 'also_plain'].flatMap((set) =>

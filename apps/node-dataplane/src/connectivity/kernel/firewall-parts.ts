@@ -1,7 +1,7 @@
 import { DEVICES } from '../../data-path/devices.ts';
-import type { ChainSpec, Expression, SetSpec } from '@unbounded/nftables';
+import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { addressSets, isIn, ofFamily } from '../../kernel/address-sets.ts';
-import type { Family } from '../../kernel/nft-family.ts';
+import { FAMILIES } from '../../kernel/nft-family.ts';
 import type { OwnNetwork } from './own-network.ts';
 
 /** What the parts of our nftables table have in common. */
@@ -45,17 +45,23 @@ const nativelyBy = (index: number): string => `natively_by_${index}`;
  * Between two steps of a change of protocol one end sends natively and the other does not, or the other way round: its packets come by
  * the device that leads to that neighbor, whatever way leads back to their sources at the moment. Of these each device has its own.
  */
-export const nativeMeanwhile = (family: Family, { native }: OwnNetwork): Expression[][] =>
-  native.flatMap(({ device, prefixes }, index) =>
-    ofFamily(family, prefixes).length === 0
-      ? []
-      : [
-          [
-            { match: 'meta', key: 'iifname', op: '==', value: device } as const,
-            isIn(family, 'saddr', nativelyBy(index)),
-            isIn(family, 'saddr', 'also_plain'),
+export const nativeMeanwhile = ({ native }: OwnNetwork, comment: string, action: Expression): RuleSpec[] =>
+  FAMILIES.flatMap((family) =>
+    native.flatMap(({ device, prefixes }, index): RuleSpec[] =>
+      ofFamily(family, prefixes).length === 0
+        ? []
+        : [
+            {
+              comment: `${family}: ${comment}`,
+              expressions: [
+                { match: 'meta', key: 'iifname', op: '==', value: device },
+                isIn(family, 'saddr', nativelyBy(index)),
+                isIn(family, 'saddr', 'also_plain'),
+                action,
+              ],
+            },
           ],
-        ],
+    ),
   );
 
 /** That its rules ask. */

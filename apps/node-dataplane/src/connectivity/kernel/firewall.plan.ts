@@ -72,11 +72,7 @@ const sourceRules = (network: OwnNetwork): RuleSpec[] => [
     comment: 'our own',
     expressions: [{ match: 'meta', key: 'iifname', op: '==', value: 'lo' }, { do: 'return' }],
   },
-  ...FAMILIES.flatMap((family) =>
-    nativeMeanwhile(family, network).map((expressions): RuleSpec => {
-      return { comment: `${family}: natively for a while`, expressions: [...expressions, { do: 'return' }] };
-    }),
-  ),
+  ...nativeMeanwhile(network, 'natively for a while', { do: 'return' }),
   ...FAMILIES.flatMap((family): RuleSpec[] => [
     {
       comment: `${family}: a pod's address that comes in by no tunnel is forged`,

@@ -62,21 +62,22 @@ const isLoopbackOrLinkLocal = (address: string): boolean => {
 };
 
 /** Names of devices that are not ours and, of some of them, their VRFs: what comes by those the IP stack sees as coming by the VRF. */
-const namesOf = (links: readonly Link[], indexes: readonly number[], alsoVrfOf = indexes): string[] => {
+const createNames = (links: readonly Link[]) => {
   const byIndex = new Map(links.map((link) => [link.index, link]));
-  const vrfs = alsoVrfOf
-    .map((index) => byIndex.get(byIndex.get(index)?.master ?? 0))
-    .filter((master) => master?.kind?.kind === 'vrf');
-  const found = [...indexes.map((index) => byIndex.get(index)), ...vrfs];
-  return [...new Set(found.flatMap((link) => (link && !isOurs(link) ? [link.name] : [])))].sort();
+  return (indexes: readonly number[], alsoVrfOf = indexes): string[] => {
+    const vrfs = alsoVrfOf
+      .map((index) => byIndex.get(byIndex.get(index)?.master ?? 0))
+      .filter((master) => master?.kind?.kind === 'vrf');
+    const found = [...indexes.map((index) => byIndex.get(index)), ...vrfs];
+    return [...new Set(found.flatMap((link) => (link && !isOurs(link) ? [link.name] : [])))].sort();
+  };
 };
 
 const devicesBesideOwn = ({ links, addresses }: Listed, own: readonly string[]): string[] => {
   const ofOwn = addresses.filter((one) => own.includes(bare(one)));
   const subnets = new Set(ofOwn.map(subnetOf));
   const inSubnet = addresses.filter((one) => subnets.has(subnetOf(one))).map(({ link }) => link);
-  return namesOf(
-    links,
+  return createNames(links)(
     inSubnet,
     ofOwn.map(({ link }) => link),
   );
@@ -84,26 +85,31 @@ const devicesBesideOwn = ({ links, addresses }: Listed, own: readonly string[]):
 
 const isForeign = ({ table, protocol }: Route): boolean => table !== ROUTE_TABLES.local && protocol !== ROUTE_PROTOCOL;
 
-/** Links by prefix. */
-type OnLink = ReadonlyMap<string, readonly number[]>;
+interface OnLink {
+  readonly links: ReadonlyMap<string, readonly number[]>;
+  /** Of the prefixes, the longest first. */
+  readonly lengths: readonly number[];
+}
 
 /** By routes without a next hop. */
 const onLinkBy = (routes: readonly Route[]): OnLink => {
   const ways = routes.flatMap(({ dst, link, gateway, nexthops = [] }) =>
     [{ link, gateway }, ...nexthops].flatMap((hop) =>
-      hop.link === undefined || hop.gateway !== undefined
-        ? []
-        : [{ dst: formatPrefix(parsePrefix(dst)), link: hop.link }],
+      hop.link === undefined || hop.gateway !== undefined ? [] : [{ to: parsePrefix(dst), link: hop.link }],
     ),
   );
-  return new Map([...Map.groupBy(ways, ({ dst }) => dst)].map(([dst, same]) => [dst, same.map(({ link }) => link)]));
+  const links = Map.groupBy(ways, ({ to }) => formatPrefix(to));
+  return {
+    links: new Map([...links].map(([prefix, same]) => [prefix, same.map(({ link }) => link)])),
+    lengths: [...new Set(ways.map(({ to }) => to.length))].sort((a, b) => b - a),
+  };
 };
 
 /** By the longest of the routes to a neighbor; of several metrics, by each. */
-const linksTo = (neighbor: string, onLink: OnLink): readonly number[] => {
+const linksTo = (neighbor: string, { links, lengths }: OnLink): readonly number[] => {
   const address = parseAddress(neighbor);
-  for (let length = addressBits(address.family); length >= 0; length--) {
-    const found = onLink.get(formatPrefix(prefixOf(address, length)));
+  for (const length of lengths.filter((one) => one <= addressBits(address.family))) {
+    const found = links.get(formatPrefix(prefixOf(address, length)));
     if (found) return found;
   }
   return [];
@@ -125,13 +131,10 @@ const linksByTables = (routes: readonly Route[]): ((neighbor: string) => readonl
 /** Of blocks within each other the longest prefix decides by which device what is inside comes. */
 const nativeBy = ({ links, routes }: Listed, neighbors: NonNullable<Looked['alsoPlainBy']>): OwnNetwork['native'] => {
   if (neighbors.length === 0) return [];
-  const linksOf = linksByTables(routes);
+  const [linksOf, namesOf] = [linksByTables(routes), createNames(links)];
   const ways = neighbors.map(({ prefix, gateways }) => ({
     prefix: parsePrefix(prefix),
-    devices: namesOf(
-      links,
-      gateways.flatMap((gateway) => linksOf(gateway)),
-    ),
+    devices: namesOf(gateways.flatMap((gateway) => linksOf(gateway))),
   }));
   return [...new Set(ways.flatMap(({ devices }) => devices))].sort().map((device) => {
     const [inside, outside] = [true, false].map((isBy) =>
